@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,6 +19,26 @@ func Cut(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxShown-3], "") + "..."
+}
+
+// ErrorInfo is an error as JSON shows it.
+type ErrorInfo struct {
+	// Code is the error's Reason, else its class.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+	// Try is the operation that follows Hint.
+	Try     *sdk.Action    `json:"try,omitempty"`
+	Details map[string]any `json:"details,omitempty"`
+}
+
+// NewErrorInfo describes err; nil gives nil.
+func NewErrorInfo(err error) *ErrorInfo {
+	if err == nil {
+		return nil
+	}
+	e := sdk.AsError(err)
+	return &ErrorInfo{Code: sdk.ReasonOf(err), Message: err.Error(), Hint: e.Hint, Try: e.Try, Details: e.Details}
 }
 
 // JoinErrors makes one error of several, so that all problems are reported at once: a line
@@ -94,7 +115,7 @@ func decodeDetail(name string, text json.RawMessage) (any, error) {
 	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 		return text, nil
 	}
-	return DecodeJSON(text)
+	return jsontext.Decode(text)
 }
 
 // decodeProblems are the problems in an error that consists of several. It is nil for a list
@@ -119,7 +140,7 @@ func decodeProblems(text json.RawMessage) []*ErrorInfo {
 		problems[i] = &p.ErrorInfo
 		problems[i].Details = details
 	}
-	if again, err := EncodeJSON(problems); err != nil || string(again) != string(text) {
+	if again, err := jsontext.Encode(problems); err != nil || string(again) != string(text) {
 		return nil
 	}
 	return problems

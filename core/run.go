@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -305,28 +306,30 @@ func (r *Results) Add(v *Visit) {
 // is exhausted, the last node may be a loop that passed: then stop_reason and exhausted are
 // the run's too, so that they don't contradict the status.
 func (r *Results) Run(run *Run) json.RawMessage {
-	out := []Member{{"run_id", MustJSON(run.ID)}, {"status", MustJSON(run.Status)}}
+	out := []jsontext.Member{
+		{Key: "run_id", Value: jsontext.MustEncode(run.ID)}, {Key: "status", Value: jsontext.MustEncode(run.Status)},
+	}
 	if len(run.ExhaustedLoops) > 0 {
-		out = append(out, Member{"exhausted_loops", MustJSON(run.ExhaustedLoops)})
+		out = append(out, jsontext.Member{Key: "exhausted_loops", Value: jsontext.MustEncode(run.ExhaustedLoops)})
 	}
 	exhausted := run.Status == StatusExhausted && len(run.ExhaustedLoops) > 0
-	for _, m := range Members(r.nodes[r.last]) {
+	for _, m := range jsontext.Members(r.nodes[r.last]) {
 		switch {
 		case m.Key == "run_id" || m.Key == "status":
 			continue
 		case m.Key == "stop_reason" && exhausted:
-			m.Value = MustJSON(run.StopReason)
+			m.Value = jsontext.MustEncode(run.StopReason)
 		case m.Key == "exhausted" && exhausted:
-			m.Value = MustJSON(true)
+			m.Value = jsontext.MustEncode(true)
 		}
 		out = append(out, m)
 	}
 	if len(r.nodes) > 1 {
-		var nodes []Member
+		var nodes []jsontext.Member
 		for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
-			nodes = append(nodes, Member{name, r.nodes[name]})
+			nodes = append(nodes, jsontext.Member{Key: name, Value: r.nodes[name]})
 		}
-		out = append(out, Member{"nodes", JoinMembers(nodes)})
+		out = append(out, jsontext.Member{Key: "nodes", Value: jsontext.JoinMembers(nodes)})
 	}
-	return JoinMembers(out)
+	return jsontext.JoinMembers(out)
 }

@@ -3,8 +3,6 @@ package core_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/reflectory/reflectory/core"
 )
 
@@ -33,27 +31,5 @@ func TestRun_ResultComesFromItsLastNode(t *testing.T) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
-	}
-}
-
-func TestMembersKeepTheirOrder(t *testing.T) {
-	for object, want := range map[string][]core.Member{
-		`{"b":1,"a":{"c":[2]}}`: {{Key: "b", Value: []byte("1")}, {Key: "a", Value: []byte(`{"c":[2]}`)}},
-		`{}`:                    nil,
-		`[1]`:                   nil,
-		``:                      nil,
-		`{"a":1`:                nil,
-		`{"a":`:                 nil,
-		`{"a":1} {"b":2}`:       nil,
-		`{"a":1} x`:             nil,
-	} {
-		got := core.Members([]byte(object))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", object, diff)
-		}
-	}
-	list := []core.Member{{Key: "<b>", Value: []byte("1")}, {Key: "a"}}
-	if got := string(core.JoinMembers(list)); got != `{"<b>":1,"a":null}` {
-		t.Errorf("joined: %s", got)
 	}
 }

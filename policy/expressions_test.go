@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func vars(t *testing.T, text string) map[string]any {
 	t.Helper()
-	v, err := core.DecodeJSON([]byte(text))
+	v, err := jsontext.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

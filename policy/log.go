@@ -9,7 +9,7 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -112,7 +112,7 @@ func DecodeRecord(line []byte) (*Record, error) {
 		text json.RawMessage
 		to   *map[string]any
 	}{{raw.Inputs, &record.Inputs}, {raw.Output, &record.Output}} {
-		v, err := core.DecodeJSON(part.text)
+		v, err := jsontext.Decode(part.text)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -49,7 +50,7 @@ func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) (out core.LoopO
 // decoded is a JSON value; null if the text isn't JSON. It is decoded only if a policy
 // names it.
 func decoded(text json.RawMessage) program.Value {
-	v, err := core.DecodeJSON(text)
+	v, err := jsontext.Decode(text)
 	if err != nil {
 		return program.Any(nil)
 	}
@@ -67,7 +68,7 @@ func findings(list []sdk.Finding) program.Value {
 	if len(list) == 0 {
 		return program.Any([]any{})
 	}
-	return decoded(core.MustJSON(list))
+	return decoded(jsontext.MustEncode(list))
 }
 
 // usage has the same keys as in stop_when.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -47,13 +48,13 @@ const MaxRecordBytes = 1 << 20
 // Encode returns the record as JSON, on one line. A record that is too large loses its
 // inputs.
 func (r *Record) Encode() ([]byte, error) {
-	text, err := core.EncodeJSON(r)
+	text, err := jsontext.Encode(r)
 	if err != nil || len(text) <= MaxRecordBytes {
 		return text, err
 	}
 	short := *r
 	short.Inputs, short.Omitted = map[string]any{}, true
-	if text, err = core.EncodeJSON(&short); err == nil && len(text) > MaxRecordBytes {
+	if text, err = jsontext.Encode(&short); err == nil && len(text) > MaxRecordBytes {
 		err = sdk.Errorf(sdk.Exhausted, "decision_too_large", "the output of %s has more than %d bytes", r.File, MaxRecordBytes)
 	}
 	return text, err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -101,11 +102,11 @@ func TestARecordIsOfBoundedSize(t *testing.T) {
 func TestTheOutcomeOfARecordIsNoContent(t *testing.T) {
 	points := policy.AllPoints()
 	record := &policy.Record{Decision: core.Decision{Point: core.PointGate}, Output: map[string]any{"verdict": "retain", "confidence": 0.5, "reason": "of Ada"}}
-	if got := string(core.MustJSON(points.Outcome(record))); got != `{"confidence":0.5,"verdict":"retain"}` {
+	if got := string(jsontext.MustEncode(points.Outcome(record))); got != `{"confidence":0.5,"verdict":"retain"}` {
 		t.Errorf("got %s", got)
 	}
 	record = &policy.Record{Decision: core.Decision{Point: core.PointReflect}, Output: map[string]any{"allow": false, "code": "ada", "reason": "of Ada"}}
-	if got := string(core.MustJSON(points.Outcome(record))); got != `{"allow":false}` {
+	if got := string(jsontext.MustEncode(points.Outcome(record))); got != `{"allow":false}` {
 		t.Errorf("got %s", got)
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func TestValueExpression_GivesWhatJSONHolds(t *testing.T) {
-	output, err := core.DecodeJSON([]byte(`{"count":3,"words":["a","b"]}`))
+	output, err := jsontext.Decode([]byte(`{"count":3,"words":["a","b"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -329,13 +330,13 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return append(a, "output")
 	}),
 	"evidence_dag": on(func(w *operationtest.World, in *operation.EvidenceDAG) args {
-		return args{"evidence", "dag", "--file", w.File("evidence.json", string(core.MustJSON(in)))}
+		return args{"evidence", "dag", "--file", w.File("evidence.json", string(jsontext.MustEncode(in)))}
 	}),
 	"evidence_omega": on(func(w *operationtest.World, in *operation.EvidenceOmega) args {
-		return args{"evidence", "omega", "--file", w.File("evidence.json", string(core.MustJSON(in)))}
+		return args{"evidence", "omega", "--file", w.File("evidence.json", string(jsontext.MustEncode(in)))}
 	}),
 	"evidence_tool": on(func(w *operationtest.World, in *operation.EvidenceTool) args {
-		return args{"evidence", "tool", "--file", w.File("evidence.json", string(core.MustJSON(in.Outcomes)))}
+		return args{"evidence", "tool", "--file", w.File("evidence.json", string(jsontext.MustEncode(in.Outcomes)))}
 	}),
 	"gate_explain": on(func(_ *operationtest.World, in *operation.GateExplain) args {
 		return args{"gate", "explain", in.ID}.factors(in.OmegaFactors, in.Notes).is("now", in.Now)
@@ -436,7 +437,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		return args{"session", "resume", in.Session}.num("window", int(in.Window))
 	}),
 	"snapshot_build": on(func(w *operationtest.World, in *inject.BuildRequest) args {
-		return args{"inject", "build", "--file", w.File("turn.json", string(core.MustJSON(in)))}
+		return args{"inject", "build", "--file", w.File("turn.json", string(jsontext.MustEncode(in)))}
 	}),
 	"snapshot_list": on(func(_ *operationtest.World, in *operation.SnapshotList) args {
 		return args{"inject", "list"}.flag("namespace", in.Namespace).flag("session", in.Session).page(in.Paging)
@@ -500,7 +501,7 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 	"memory_observe_all": on(func(w *operationtest.World, in *operation.MemoryObserveAll) args {
 		var lines strings.Builder
 		for _, item := range in.Items {
-			fmt.Fprintf(&lines, "%s\n", core.MustJSON(item))
+			fmt.Fprintf(&lines, "%s\n", jsontext.MustEncode(item))
 		}
 		return args{"memory", "observe", "--file", w.File("memories.jsonl", lines.String())}
 	}),

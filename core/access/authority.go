@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -106,7 +107,7 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 		if err := tokens.Add(tx, rec.ID, &rec); err != nil {
 			return err
 		}
-		event := journal.TokenIssued{ID: rec.ID, For: rec.Subject, Namespaces: rec.Namespaces, ExpiresAt: rec.ExpiresAt, Record: core.Digest(core.MustJSON(rec))}
+		event := journal.TokenIssued{ID: rec.ID, For: rec.Subject, Namespaces: rec.Namespaces, ExpiresAt: rec.ExpiresAt, Record: core.Digest(jsontext.MustEncode(rec))}
 		for _, s := range rec.Scopes {
 			event.Scopes = append(event.Scopes, string(s))
 		}
@@ -194,7 +195,7 @@ func (a *Authority) Revoke(ctx context.Context, id string) (*Token, error) {
 		if err := core.JoinErrors(tokens.Put(tx, id, rec), endLogins(tx, id)); err != nil {
 			return err
 		}
-		return tx.Append(journal.AccessStream, journal.TokenRevoked{ID: id, Record: core.Digest(core.MustJSON(rec))})
+		return tx.Append(journal.AccessStream, journal.TokenRevoked{ID: id, Record: core.Digest(jsontext.MustEncode(rec))})
 	})
 	if err != nil {
 		return nil, sdk.Wrap("revoke a token", err)

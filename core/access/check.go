@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -43,7 +44,7 @@ func proven(ctx context.Context) table.Part {
 		if digests == nil {
 			digests, err = recordDigests(ctx, r)
 		}
-		if err == nil && digests[id] != core.Digest(core.MustJSON(rec)) {
+		if err == nil && digests[id] != core.Digest(jsontext.MustEncode(rec)) {
 			wrong = "the journal doesn't say that this token was issued so"
 		}
 		return wrong, err

@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -366,7 +367,7 @@ func TestSecretIsShownNowhere(t *testing.T) {
 	if text := log.String(); strings.Contains(text, secret[25:]) || !strings.Contains(text, "[secret]") {
 		t.Errorf("it is in %s", text)
 	}
-	if got := string(core.MustJSON(issued)); !strings.Contains(got, `"token":"`+secret+`"`) {
+	if got := string(jsontext.MustEncode(issued)); !strings.Contains(got, `"token":"`+secret+`"`) {
 		t.Errorf("the answer doesn't show it: %s", got)
 	}
 	for key, value := range g.dump() {

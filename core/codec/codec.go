@@ -12,7 +12,7 @@ import (
 // for text that isn't UTF-8.
 var stored = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Decode decodes a stored value, as the output of [github.com/reflectory/reflectory/core.EncodeJSON],
+// Decode decodes a stored value, as the output of [github.com/reflectory/reflectory/jsontext.Encode],
 // into v, a pointer. Names of members are compared exactly. JSON from anywhere else is
 // encoding/json's, which describes what is wrong with it.
 func Decode(value []byte, v any) error { return json.Unmarshal(value, v, stored) }

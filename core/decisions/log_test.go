@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // decided is a decision of the gate whose record is a text.
 func decided(text string) decisions.Decision {
 	return decisions.Decision{Point: core.PointGate, Make: func() (journal.PolicyDecided, []byte, error) {
-		return journal.PolicyDecided{File: "gate/a.yaml", Outcome: map[string]any{"verdict": "retain"}}, core.MustJSON(text), nil
+		return journal.PolicyDecided{File: "gate/a.yaml", Outcome: map[string]any{"verdict": "retain"}}, jsontext.MustEncode(text), nil
 	}}
 }
 

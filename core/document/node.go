@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Kind is the kind of a node. Its text fits into "must be …, not …".
@@ -105,14 +105,14 @@ func (n *Node) JSON(out []byte) []byte {
 	case Null:
 		return append(out, "null"...)
 	case Text:
-		return append(out, core.MustJSON(n.Text)...)
+		return append(out, jsontext.MustEncode(n.Text)...)
 	case Mapping:
 		out = append(out, '{')
 		for i, e := range n.Entries {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = e.Value.JSON(append(append(out, core.MustJSON(e.Key)...), ':'))
+			out = e.Value.JSON(append(append(out, jsontext.MustEncode(e.Key)...), ':'))
 		}
 		return append(out, '}')
 	case List:

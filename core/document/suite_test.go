@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The official JSON Schema suite has numbers, escapes and names of all kinds. As
@@ -42,11 +42,11 @@ func TestTheFilesOfTheJSONSchemaSuiteAreReadAsJSON(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		want, err := core.DecodeJSON(text)
+		want, err := jsontext.Decode(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := core.DecodeJSON(root.JSON(nil))
+		got, err := jsontext.Decode(root.JSON(nil))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", file, err, diff)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Item is what a pass reads of a memory, with what is stored next to it.
@@ -57,7 +58,7 @@ func Digest(m *core.Memory, links []LinkRef) string {
 	slices.SortFunc(links, func(a, b LinkRef) int {
 		return cmp.Or(cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.Other, b.Other), cmp.Compare(side(a), side(b)))
 	})
-	return keyed(m.Salt, string(core.MustJSON(struct {
+	return keyed(m.Salt, string(jsontext.MustEncode(struct {
 		Title, Content string
 		Tags           []string
 		Importance     float64

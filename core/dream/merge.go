@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
@@ -86,7 +87,7 @@ const TooManyTags = "tags"
 func (p *planner) merge(keeper, victim *draft, reason string, evidence map[string]string) {
 	s := p.step(StepMerge, reason, evidence, keeper, victim)
 	after := Kept(&keeper.Memory, &victim.Memory, p.Title)
-	s.changeText(keeper, "tags", string(core.MustJSON(keeper.Tags)), string(core.MustJSON(after.Tags)))
+	s.changeText(keeper, "tags", string(jsontext.MustEncode(keeper.Tags)), string(jsontext.MustEncode(after.Tags)))
 	s.change(keeper, "importance", decimal(keeper.Importance), decimal(after.Importance))
 	s.change(keeper, "confidence", decimal(keeper.Confidence), decimal(after.Confidence))
 	s.change(victim, "merged_into", "", keeper.ID)

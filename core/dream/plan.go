@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A pass makes a plan before it writes, so that people can check what it will do, and so
@@ -116,7 +117,7 @@ type Refusal struct {
 }
 
 // PlanDigest identifies a plan.
-func (p *Plan) PlanDigest() string { return core.Digest(core.MustJSON(p)) }
+func (p *Plan) PlanDigest() string { return core.Digest(jsontext.MustEncode(p)) }
 
 // Of returns the step with a number; nil if there is none.
 func (p *Plan) Of(n int) *Step {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -182,7 +183,7 @@ func agree[R any](c *checker, k *table.Kind[R], id, what, events string, right f
 	if err != nil {
 		return nil //nolint:nilerr // it can only be damage
 	}
-	if rec, proven := right(stored); !proven || string(core.MustJSON(rec)) != string(value) {
+	if rec, proven := right(stored); !proven || string(jsontext.MustEncode(rec)) != string(value) {
 		c.problem(key, what+" doesn't match "+events)
 	}
 	return nil
@@ -194,7 +195,7 @@ func agree[R any](c *checker, k *table.Kind[R], id, what, events string, right f
 func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) error {
 	return agree(c, &tools, string(outcomeKey(event)[len(toolPrefix):]), "the outcome", "its events", func(stored *outcome) (any, bool) {
 		right.Tool, right.Ref = stored.Tool, stored.Ref
-		return right, core.Digest(core.MustJSON([]string{stored.Tool, stored.Ref})) == event.Outcome
+		return right, core.Digest(jsontext.MustEncode([]string{stored.Tool, stored.Ref})) == event.Outcome
 	})
 }
 

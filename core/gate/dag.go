@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -55,7 +56,7 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 	if err != nil {
 		return nil, err
 	}
-	encoded := core.MustJSON(g)
+	encoded := jsontext.MustEncode(g)
 	kept := keptDAG{Digest: core.Digest(encoded), At: tx.Now().UTC(), Graph: g}
 	done := &DAGRecorded{
 		Workflow: dag.Workflow, Digest: kept.Digest, Nodes: len(g.Nodes), Edges: len(g.Edges),
@@ -74,7 +75,7 @@ func (Evidence) RecordDAG(tx *journal.Tx, dag *core.WorkflowDAG) (*DAGRecorded, 
 	if err := dags.Index(tx, dag.Workflow, before, &kept); err != nil {
 		return nil, err
 	}
-	if err := tx.Put(dagKey(dag.Workflow), core.MustJSON(kept)); err != nil {
+	if err := tx.Put(dagKey(dag.Workflow), jsontext.MustEncode(kept)); err != nil {
 		return nil, err
 	}
 	return done, tx.Append(DAGStream(dag.Workflow), journal.DAGEvidenceRecorded{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 func TestAnExplanationHasTheNumbersOfEveryLaneAndTheRule(t *testing.T) {
@@ -56,7 +57,7 @@ func TestAnExplanationSurvivesTheStore(t *testing.T) {
 	d := newMem(t)
 	made := d.decide(defaults(), proven(d))
 	var stored core.GateDecision
-	if err := json.Unmarshal(core.MustJSON(made), &stored); err != nil {
+	if err := json.Unmarshal(jsontext.MustEncode(made), &stored); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(gate.Explain(made), gate.Explain(&stored)); diff != "" {
@@ -78,7 +79,7 @@ func TestAnExplanationOfAFailureSaysIt(t *testing.T) {
 
 func TestAnExplanationAsJSON(t *testing.T) {
 	d := newMem(t)
-	data := string(core.MustJSON(gate.Explain(d.decide(defaults(), proven(d)))))
+	data := string(jsontext.MustEncode(gate.Explain(d.decide(defaults(), proven(d)))))
 	for _, part := range []string{
 		`"lanes":[{"name":"react","score":`, `"evidence_refs":["log:1"]`, `{"name":"upstream_status_score","value":null}`, `"utility":`,
 		`"rule":{"file":"default/gate.yaml","id":"gate"`, `"note":"confidences of different verdicts aren't comparable`, `"decision":{"decision_id"`,

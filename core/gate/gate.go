@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -102,7 +103,7 @@ func (e *evidence) notes() []string {
 // digest identifies the evidence: if it changes, there is new evidence.
 func (e *evidence) digest() string {
 	const length = 16 // hexadecimal digits: it only distinguishes the states of one memory
-	_, sum, _ := strings.Cut(core.Digest(core.MustJSON([]any{e.tally.Outcomes, e.graph.refs, e.omega.Seq})), ":")
+	_, sum, _ := strings.Cut(core.Digest(jsontext.MustEncode([]any{e.tally.Outcomes, e.graph.refs, e.omega.Seq})), ":")
 	return sum[:length]
 }
 

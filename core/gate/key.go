@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The layout of keys. core/store/FORMAT.md is its table.
@@ -20,7 +21,7 @@ const (
 // toolKey is the key of an outcome: one per memory, session, turn, tool and reference.
 // Ids contain no "/", which ends them.
 func toolKey(o *core.ToolOutcome) []byte {
-	sum := sha256.Sum256(core.MustJSON([]string{o.Tool, o.Ref}))
+	sum := sha256.Sum256(jsontext.MustEncode([]string{o.Tool, o.Ref}))
 	return append(turnKey(o.MemoryID, core.TurnRef{Session: o.Session, Turn: o.Turn}), sum[:]...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -46,7 +47,7 @@ var dags = table.Kind[keptDAG]{
 		return ""
 	},
 	Agrees: func(_ core.Reader, _ string, kept *keptDAG) (wrong string, err error) {
-		if kept.Digest != core.Digest(core.MustJSON(kept.Graph)) {
+		if kept.Digest != core.Digest(jsontext.MustEncode(kept.Graph)) {
 			wrong = "the digest isn't the graph's"
 		}
 		return wrong, nil
@@ -89,7 +90,7 @@ func tallyValue(_ context.Context, k *table.Kind[outcome], r core.Reader, memory
 		return nil
 	})
 	if t.Outcomes > 0 {
-		value = core.MustJSON(t)
+		value = jsontext.MustEncode(t)
 	}
 	return value, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -37,7 +38,7 @@ func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaE
 	}
 	f := known.OmegaFactors
 	kept := keptOmega{Seq: before.Seq + 1, At: tx.Now().UTC(), Note: known.Note, OmegaFactors: f}
-	if err := tx.Put(omegaKey(known.MemoryID), core.MustJSON(kept)); err != nil {
+	if err := tx.Put(omegaKey(known.MemoryID), jsontext.MustEncode(kept)); err != nil {
 		return nil, err
 	}
 	event := journal.OmegaEvidenceRecorded{
@@ -101,7 +102,7 @@ func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key := core.RepeatedKey(data); key != "" {
+	if key := jsontext.RepeatedKey(data); key != "" {
 		return nil, sdk.Errorf(sdk.Invalid, "evidence_invalid", "the key %q is there twice", core.Cut(key)).WithHint("its keys are %s", keys)
 	}
 	var known core.OmegaEvidence

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -139,7 +140,7 @@ func TestTheSameEvidenceGivesTheSameRecord(t *testing.T) {
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)
 		}
-		records = append(records, string(core.MustJSON(first)))
+		records = append(records, string(jsontext.MustEncode(first)))
 	})
 	if records[0] != records[1] {
 		t.Errorf("%s\n%s", records[0], records[1])

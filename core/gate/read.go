@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -79,17 +80,17 @@ func readTool(dec *decoder) (o core.ToolOutcome, unread, err error) {
 		return o, nil, dec.onLine(start, err)
 	}
 	start = dec.InputOffset() - int64(len(text))
-	if key := core.RepeatedKey(text); key != "" {
+	if key := jsontext.RepeatedKey(text); key != "" {
 		return core.ToolOutcome{MemoryID: "m", Session: "s", Tool: "t"}, dec.onLine(start, fmt.Errorf("the key %q is there twice", core.Cut(key))), nil
 	}
-	members := core.Members(text)
+	members := jsontext.Members(text)
 	for i := range members {
-		if whole, is := core.WholeNumber(members[i].Value); is && members[i].Key == "turn" { // such as 5.0
+		if whole, is := jsontext.WholeNumber(members[i].Value); is && members[i].Key == "turn" { // such as 5.0
 			members[i].Value, text = whole, nil
 		}
 	}
 	if text == nil {
-		text = core.JoinMembers(members)
+		text = jsontext.JoinMembers(members)
 	}
 	strict := json.NewDecoder(bytes.NewReader(text))
 	strict.DisallowUnknownFields()
@@ -170,7 +171,7 @@ func (d *decoder) onLine(start int64, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the text ends too early")
 	}
-	return fmt.Errorf("%w (line %d)", core.JSONProblem(err), line)
+	return fmt.Errorf("%w (line %d)", jsontext.Problem(err), line)
 }
 
 // faultIn is the position of a decoding error in a text, as exactly as it is known.
@@ -199,7 +200,7 @@ func notJSON(where, keys string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the text ends too early")
 	}
-	problem := sdk.Errorf(sdk.Invalid, "evidence_invalid", "%s: %w", where, core.JSONProblem(err))
+	problem := sdk.Errorf(sdk.Invalid, "evidence_invalid", "%s: %w", where, jsontext.Problem(err))
 	if keys != "" {
 		problem = problem.WithHint("its keys are %s", keys)
 	}

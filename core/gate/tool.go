@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // maxRefs is how many references a decision names, the newest ones.
@@ -125,10 +126,10 @@ func recordTool(tx *journal.Tx, o *core.ToolOutcome) (isNew bool, err error) {
 	}
 	kept := outcome{Seq: t.Outcomes + 1, Tool: o.Tool, OK: o.OK, Recovered: o.Recovered, Ref: o.Ref, At: tx.Now().UTC()}
 	t.count(core.TurnRef{Session: o.Session, Turn: o.Turn}, &kept)
-	if err := tx.Put(tallyKey(o.MemoryID), core.MustJSON(t)); err != nil {
+	if err := tx.Put(tallyKey(o.MemoryID), jsontext.MustEncode(t)); err != nil {
 		return false, err
 	}
-	return true, tx.Put(key, core.MustJSON(kept))
+	return true, tx.Put(key, jsontext.MustEncode(kept))
 }
 
 // Used notes whether a turn used a memory of a namespace: only then do its outcomes count
@@ -157,11 +158,11 @@ func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef
 		return err
 	}
 	for _, key := range slices.Sorted(maps.Keys(changed)) {
-		if err := tx.Put([]byte(key), core.MustJSON(changed[key])); err != nil {
+		if err := tx.Put([]byte(key), jsontext.MustEncode(changed[key])); err != nil {
 			return err
 		}
 	}
-	if err := tx.Put(tallyKey(memory), core.MustJSON(t)); err != nil {
+	if err := tx.Put(tallyKey(memory), jsontext.MustEncode(t)); err != nil {
 		return err
 	}
 	return tx.Append(journal.NamespaceStream(namespace), journal.ToolEvidenceUsed{
@@ -173,7 +174,7 @@ func (Evidence) Used(tx *journal.Tx, namespace, memory string, turn core.TurnRef
 func recorded(tx *journal.Tx, o *core.ToolOutcome) journal.Event {
 	return journal.ToolEvidenceRecorded{
 		AgentID: tx.Caller().Label, MemoryID: o.MemoryID, SessionID: o.Session, TurnID: o.Turn, OK: o.OK, Recovered: o.Recovered,
-		Outcome: core.Digest(core.MustJSON([]string{o.Tool, o.Ref})),
+		Outcome: core.Digest(jsontext.MustEncode([]string{o.Tool, o.Ref})),
 	}
 }
 

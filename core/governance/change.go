@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -271,7 +272,7 @@ func (g *Governor) clear(ctx context.Context, namespace, version string) (*Recor
 		}
 		before := json.RawMessage(value)
 		if _, err := decode(namespace, value); err != nil {
-			before = core.MustJSON(core.Digest(value))
+			before = jsontext.MustEncode(core.Digest(value))
 		}
 		return write(tx, before, after)
 	})
@@ -286,7 +287,7 @@ func recordJSON(r *Record) json.RawMessage {
 	if r == nil || r.empty() {
 		return json.RawMessage("null")
 	}
-	return core.MustJSON(r)
+	return jsontext.MustEncode(r)
 }
 
 // Version identifies what the record sets. Equal records have equal versions, so a change

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -133,7 +134,7 @@ func TestExplainNamesTheLevelOfEachField(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, v := range e.Fields {
-		got[v.Field] = string(core.MustJSON(v))
+		got[v.Field] = string(jsontext.MustEncode(v))
 	}
 	for field, want := range map[string]string{
 		"max_reflection_depth": `{"field":"max_reflection_depth","value":2,"level":"a","locked_by":"a","overridden":[` +

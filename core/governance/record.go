@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -65,7 +66,7 @@ type Reflection struct {
 
 // empty is whether the record sets nothing.
 func (r *Record) empty() bool {
-	return string(core.MustJSON(r)) == string(core.MustJSON(Record{Namespace: r.Namespace}))
+	return string(jsontext.MustEncode(r)) == string(jsontext.MustEncode(Record{Namespace: r.Namespace}))
 }
 
 // locks is whether the level locks a field.
@@ -91,7 +92,7 @@ func decode(level string, value []byte) (*Record, error) {
 	if err := json.Unmarshal(value, &record); err != nil {
 		return nil, unreadable(level, "it can't be decoded: "+err.Error())
 	}
-	if !bytes.Equal(core.MustJSON(record), value) {
+	if !bytes.Equal(jsontext.MustEncode(record), value) {
 		return nil, unreadable(level, "it isn't in the form that this program writes")
 	}
 	if record.Namespace != level {

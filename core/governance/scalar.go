@@ -3,7 +3,7 @@ package governance
 import (
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Scalar is the value of a field: a number, or one of the field's words. In JSON it is a
@@ -24,9 +24,9 @@ func (s Scalar) String() string {
 // MarshalJSON implements [json.Marshaler].
 func (s Scalar) MarshalJSON() ([]byte, error) {
 	if s.text != "" {
-		return core.EncodeJSON(s.text)
+		return jsontext.Encode(s.text)
 	}
-	return core.EncodeJSON(s.number)
+	return jsontext.Encode(s.number)
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/memory/vector"
 	"github.com/reflectory/reflectory/sdk"
@@ -48,7 +49,7 @@ func (d *Dreams) Calibrate(ctx context.Context, pairs []dream.LabelledPair) (*dr
 	}
 	c.Model, c.At = d.embedder.Model(), d.config.Clock.Now().UTC()
 	put := func(own *Host) error {
-		return own.Store.Update(ctx, func(tx core.Tx) error { return tx.Put([]byte(calibrationPrefix+c.Model), core.MustJSON(c)) })
+		return own.Store.Update(ctx, func(tx core.Tx) error { return tx.Put([]byte(calibrationPrefix+c.Model), jsontext.MustEncode(c)) })
 	}
 	return c, core.JoinErrors(put(d.databases.own), d.databases.eachCopy(put))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
@@ -105,7 +106,7 @@ func (w *Workers) notify(tx *journal.Tx, n job.Notification) error {
 	}
 	return w.memories.ObserveTx(tx, &core.ObserveRequest{
 		Namespace: n.Namespace, Kind: core.KindNotification, Title: n.Title, Content: n.Title + " (job " + n.ID + ")", Importance: &none,
-		Metadata: core.MustJSON(about), IdempotencyKey: "job/" + n.ID + "/end",
+		Metadata: jsontext.MustEncode(about), IdempotencyKey: "job/" + n.ID + "/end",
 	})
 }
 

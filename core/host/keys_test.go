@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -33,7 +34,7 @@ func TestScope_CallersSendNoVariableOfTheServer(t *testing.T) {
 			Plugin: workflow.LLMPlugin, EnvNames: []string{variable}, URLs: []string{url}, Keys: []workflow.KeyUse{{URL: url, EnvName: variable}},
 		}}}
 		if settings {
-			need = host.Need{Namespace: "n", LLM: core.MustJSON(map[string]string{"base_url": url, "api_key_env": variable})}
+			need = host.Need{Namespace: "n", LLM: jsontext.MustEncode(map[string]string{"base_url": url, "api_key_env": variable})}
 		}
 		_, err := h.Plugins.Scope(ctx, need)
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -21,7 +22,7 @@ import (
 func ghostRun(ctx context.Context, t *testing.T, s core.Store, id string, n run.Needs) {
 	t.Helper()
 	err := s.Update(ctx, func(tx core.Tx) error {
-		return tx.Put([]byte("host/ghost"), core.MustJSON(store.HostRecord{ID: "ghost", Beat: 1}))
+		return tx.Put([]byte("host/ghost"), jsontext.MustEncode(store.HostRecord{ID: "ghost", Beat: 1}))
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -266,7 +267,7 @@ func (p *Plugins) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 		s.Env[use.Plugin] = append(s.Env[use.Plugin], pairs...)
 	}
 	if len(need.LLM) > 0 {
-		s.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: core.MustJSON(map[string]json.RawMessage{"llm": need.LLM})}
+		s.LLM = core.Target{Plugin: workflow.LLMPlugin, Config: jsontext.MustEncode(map[string]json.RawMessage{"llm": need.LLM})}
 	}
 	if need.RunID != "" {
 		s.Recall = p.recall

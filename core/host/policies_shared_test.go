@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -279,7 +280,7 @@ func TestPolicyPush_OfAnotherProgramsPolicies(t *testing.T) {
 	push := func(files map[string]string) {
 		t.Helper()
 		err := w.Update(ctx, func(tx *journal.Tx) error {
-			_, _, err := policyset.Put(tx, policyset.Set{Digest: core.Digest(core.MustJSON(files)), Files: files, Policies: 1})
+			_, _, err := policyset.Put(tx, policyset.Set{Digest: core.Digest(jsontext.MustEncode(files)), Files: files, Policies: 1})
 			return err
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -48,7 +49,7 @@ func (rs *Reflections) Queue(ctx context.Context, userID string, q reflection.Re
 			}
 		}
 		made, err := rs.jobs.EnqueueTx(ctx, tx, &job.Request{
-			UserID: userID, Namespace: q.Namespace, Type: job.Reflection, Payload: core.MustJSON(q), Forced: q.Force,
+			UserID: userID, Namespace: q.Namespace, Type: job.Reflection, Payload: jsontext.MustEncode(q), Forced: q.Force,
 		})
 		if err != nil {
 			return err

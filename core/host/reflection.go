@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
@@ -53,7 +54,7 @@ type reflectionQueue struct{ jobs *job.Repository }
 func (q reflectionQueue) Queue(ctx context.Context, tx core.Tx, namespace string, notBefore time.Time) (string, error) {
 	made, err := q.jobs.EnqueueTx(ctx, tx, &job.Request{
 		UserID: ReflectionUser(namespace), Namespace: namespace, Type: job.Reflection,
-		Payload: core.MustJSON(reflection.Request{Namespace: namespace}), NotBefore: notBefore,
+		Payload: jsontext.MustEncode(reflection.Request{Namespace: namespace}), NotBefore: notBefore,
 	})
 	switch {
 	case sdk.ReasonOf(err) == job.QueueFull:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/text"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/reflection"
@@ -33,7 +34,7 @@ func (rs *Reflections) generator(namespace string) (reflection.Generator, error)
 			return nil, sdk.Errorf(sdk.NotFound, "reflection_script_unreadable", "the script of settings.reflection.script can't be read: %w", err).
 				WithHint("name a Lua file that is there")
 		}
-		target.Plugin, target.Config = workflow.LuaPlugin, core.MustJSON(map[string]string{"code": string(code)})
+		target.Plugin, target.Config = workflow.LuaPlugin, jsontext.MustEncode(map[string]string{"code": string(code)})
 	case s.LLM() != nil:
 		call, err := rs.call(namespace, core.Target{Plugin: workflow.LLMPlugin, Timeout: rs.config.ReflectionTime})
 		return modelGenerator{call, s.LLM()}, err
@@ -49,7 +50,7 @@ type pluginGenerator struct{ *reflectionCall }
 
 // Generate implements [reflection.Generator].
 func (g pluginGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*reflection.Answer, error) {
-	return g.ask(ctx, g.target, ask.Key, core.MustJSON(ask))
+	return g.ask(ctx, g.target, ask.Key, jsontext.MustEncode(ask))
 }
 
 // ask calls the plugin.
@@ -73,7 +74,7 @@ type modelGenerator struct {
 // read as JSON, the reflection asks once more.
 func (g modelGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*reflection.Answer, error) {
 	target := g.target
-	target.Config = core.MustJSON(map[string]any{"llm": g.llm, "system": systemOf(ask), "prompt": promptOf(ask)})
+	target.Config = jsontext.MustEncode(map[string]any{"llm": g.llm, "system": systemOf(ask), "prompt": promptOf(ask)})
 	return g.ask(ctx, target, ask.Key, json.RawMessage(`{}`))
 }
 

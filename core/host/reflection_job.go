@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/text"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/reflection"
@@ -34,7 +35,7 @@ func (rs *Reflections) Run(ctx context.Context, j *job.Running) (*job.Outcome, e
 		Normal: text.Normal, Clock: rs.config.Clock, MaxTokens: bounds.MaxTokens, MaxCostUSD: bounds.MaxCostUSD, Progress: j.Progress, AndRestart: andRestart(rs.config),
 	}
 	done, err := run.Do(ctx)
-	out := &job.Outcome{Result: core.MustJSON(done.Result), Memories: done.Memories}
+	out := &job.Outcome{Result: jsontext.MustEncode(done.Result), Memories: done.Memories}
 	if err != nil {
 		return out, snoozed(err)
 	}
@@ -90,7 +91,7 @@ const pairsOfTexts = `You compare an agent's memories. The output has two texts,
 func (rs *Reflections) judge(namespace, name string) (judge, error) {
 	target := core.Target{Plugin: name, Timeout: rs.config.ReflectionTime}
 	if llm := rs.config.Settings.LLM(); name == workflow.LLMPlugin && llm != nil {
-		target.Config = core.MustJSON(map[string]any{"llm": llm, "system": pairsOfTexts})
+		target.Config = jsontext.MustEncode(map[string]any{"llm": llm, "system": pairsOfTexts})
 	}
 	call, err := rs.call(namespace, target)
 	return judge{call}, err
@@ -99,7 +100,7 @@ func (rs *Reflections) judge(namespace, name string) (judge, error) {
 // Same implements [reflection.Judge].
 func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
 	answer, err := core.PluginEvaluator(j.plugins, j.target).Evaluate(plugin.WithScope(ctx, j.scope), &sdk.EvaluateRequest{
-		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: core.MustJSON(map[string]string{"a": a, "b": b}),
+		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: jsontext.MustEncode(map[string]string{"a": a, "b": b}),
 	})
 	if err != nil {
 		return false, sdk.Wrap("ask "+j.target.Plugin+" whether two texts say the same", err)

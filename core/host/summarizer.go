@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -68,8 +69,8 @@ func (s summarizer) ask(ctx context.Context, namespace, system, member string, d
 	if err != nil {
 		return "", used, err
 	}
-	prompt := string(core.MustJSON(data))
-	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: s.config.SummaryTime, Config: core.MustJSON(map[string]any{
+	prompt := string(jsontext.MustEncode(data))
+	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: s.config.SummaryTime, Config: jsontext.MustEncode(map[string]any{
 		"llm": s.llm, "system": system, "prompt": prompt,
 	})}
 	question := &sdk.GenerateRequest{Call: sdk.Call{Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}

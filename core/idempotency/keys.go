@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -74,7 +75,7 @@ func (r *Request) check() error {
 }
 
 func (r *Request) digest() string {
-	sum := sha256.Sum256(core.MustJSON([]string{r.Subject, r.Key}))
+	sum := sha256.Sum256(jsontext.MustEncode([]string{r.Subject, r.Key}))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -267,7 +268,7 @@ func (k *Keys) sweep(tx core.Tx) error {
 func (c *Claim) Context(ctx context.Context) context.Context {
 	marked := c.record
 	marked.State = written
-	value := core.MustJSON(&marked)
+	value := jsontext.MustEncode(&marked)
 	return core.WithMark(ctx, func(tx core.Tx) error {
 		now, err := records.Get(tx, c.digest)
 		if err != nil {

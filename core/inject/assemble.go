@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -179,7 +180,7 @@ func (p *piece) other(q *piece) int {
 	if c := strings.Compare(p.digest, q.digest); c != 0 {
 		return c
 	}
-	return strings.Compare(string(core.MustJSON(p.draft)), string(core.MustJSON(q.draft)))
+	return strings.Compare(string(jsontext.MustEncode(p.draft)), string(jsontext.MustEncode(q.draft)))
 }
 
 // sort is step 4.

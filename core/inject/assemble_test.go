@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -219,7 +220,7 @@ func TestSnapshot_DigestIsOfTheSortedJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var shown map[string]any
-	dec := json.NewDecoder(bytes.NewReader(core.MustJSON(s)))
+	dec := json.NewDecoder(bytes.NewReader(jsontext.MustEncode(s)))
 	dec.UseNumber()
 	if err := dec.Decode(&shown); err != nil {
 		t.Fatal(err)
@@ -230,8 +231,8 @@ func TestSnapshot_DigestIsOfTheSortedJSON(t *testing.T) {
 	for _, u := range shown["blocks_used"].([]any) {
 		delete(u.(map[string]any), "payload")
 	}
-	if got := core.Digest(core.MustJSON(shown)); got != s.Digest { // maps are encoded with sorted keys
-		t.Errorf("the digest is %s, and the sorted JSON has %s:\n%s", s.Digest, got, core.MustJSON(shown))
+	if got := core.Digest(jsontext.MustEncode(shown)); got != s.Digest { // maps are encoded with sorted keys
+		t.Errorf("the digest is %s, and the sorted JSON has %s:\n%s", s.Digest, got, jsontext.MustEncode(shown))
 	}
 }
 

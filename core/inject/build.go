@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/text"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -64,7 +65,7 @@ func ReadRequest(data []byte) (*BuildRequest, error) {
 		err = errors.New("more text follows")
 	}
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "snapshot_request_invalid", "the request for a snapshot can't be read: %w", core.JSONProblem(err)).
+		return nil, sdk.Errorf(sdk.Invalid, "snapshot_request_invalid", "the request for a snapshot can't be read: %w", jsontext.Problem(err)).
 			WithHint("it is an object with session, turn, query, policy and blocks")
 	}
 	return r, nil

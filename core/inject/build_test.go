@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
@@ -370,7 +371,7 @@ func TestReplay_OfWhatABlocksMakerSaid(t *testing.T) {
 // blocks.
 func early(t *testing.T, record string) string {
 	t.Helper()
-	decoded, err := core.DecodeJSON([]byte(record))
+	decoded, err := jsontext.Decode([]byte(record))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,8 +385,8 @@ func early(t *testing.T, record string) string {
 	for _, field := range []string{"snapshot_id", "created_at", "latency_ms", "digest"} {
 		delete(without, field)
 	}
-	snapshot["digest"] = core.Digest(core.MustJSON(without))
-	return string(core.MustJSON(decoded))
+	snapshot["digest"] = core.Digest(jsontext.MustEncode(without))
+	return string(jsontext.MustEncode(decoded))
 }
 
 func TestList_OfASessionAndOfANamespace(t *testing.T) {

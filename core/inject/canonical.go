@@ -1,6 +1,9 @@
 package inject
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
+)
 
 // The canonical JSON of a snapshot has its keys sorted by their bytes, and no spaces. It
 // leaves out the fields that don't follow from the input (the id, the time, the
@@ -74,13 +77,13 @@ func (s *Snapshot) computeDigest() string {
 		}
 	}
 	if s.RoleMix != nil {
-		decoded, err := core.DecodeJSON(core.MustJSON(s.RoleMix)) // maps are encoded in the order of their keys
+		decoded, err := jsontext.Decode(jsontext.MustEncode(s.RoleMix)) // maps are encoded in the order of their keys
 		if err != nil {
 			panic("inject: JSON of ours can't be decoded: " + err.Error())
 		}
 		c.RoleMix = decoded
 	}
-	return core.Digest(core.MustJSON(c))
+	return core.Digest(jsontext.MustEncode(c))
 }
 
 // canonicalPolicyOf is a policy without its digest and the fields about what decided it.
@@ -92,4 +95,4 @@ func canonicalPolicyOf(p *Policy) canonicalPolicy {
 }
 
 // digest is the digest of a completed policy.
-func (p *Policy) digest() string { return core.Digest(core.MustJSON(canonicalPolicyOf(p))) }
+func (p *Policy) digest() string { return core.Digest(jsontext.MustEncode(canonicalPolicyOf(p))) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -73,7 +74,7 @@ func (c *checking) snapshot(id string, rec *record, value []byte) error {
 	if err != nil {
 		return err
 	}
-	if wrong == "" && !bytes.Equal(value, core.MustJSON(rec)) {
+	if wrong == "" && !bytes.Equal(value, jsontext.MustEncode(rec)) {
 		wrong = "it has more than a snapshot has"
 	}
 	if wrong != "" {
@@ -150,7 +151,7 @@ func proves(entry *journal.Entry, rec *record) bool {
 		return false
 	}
 	events := rec.events()
-	return bytes.Equal(entry.Data, core.MustJSON(events[len(events)-1]))
+	return bytes.Equal(entry.Data, jsontext.MustEncode(events[len(events)-1]))
 }
 
 // payload checks a payload without a memory's text.
@@ -181,7 +182,7 @@ func (c *checking) owned(key []byte) error {
 		}
 	}
 	value, _, err := c.r.Get(key)
-	if err == nil && !bytes.Equal(value, core.MustJSON(payload)) {
+	if err == nil && !bytes.Equal(value, jsontext.MustEncode(payload)) {
 		c.problem(key, "it has more than a payload has")
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -35,7 +36,7 @@ type candidate struct {
 // inputs is the digest of what the snapshot was made from, except for the parts that are
 // in the snapshot itself.
 func (r *record) inputs() string {
-	return core.Digest(core.MustJSON([]any{r.Candidates, r.Before}))
+	return core.Digest(jsontext.MustEncode([]any{r.Candidates, r.Before}))
 }
 
 // newRecord is the record of a snapshot. Its candidates are sorted, so that the order of
@@ -119,7 +120,7 @@ func writePayload(tx core.Tx, session, memory, salt, digest, payload string, pur
 			return err
 		}
 	}
-	return tx.Put(key, core.MustJSON(storedPayload{Salt: salt, Payload: payload}))
+	return tx.Put(key, jsontext.MustEncode(storedPayload{Salt: salt, Payload: payload}))
 }
 
 // write stores a record with its payloads, its indices and its events. in has the blocks

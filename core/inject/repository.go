@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -219,7 +220,7 @@ func sortByJSON(list []candidate) {
 	texts := make(map[string]candidate, len(list))
 	keys := make([]string, 0, len(list))
 	for _, c := range list {
-		text := string(core.MustJSON(c))
+		text := string(jsontext.MustEncode(c))
 		if _, twice := texts[text]; !twice {
 			texts[text] = c
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -99,7 +100,7 @@ func (p *Repository) forgetSessions(tx core.Tx, memoryID string) error {
 			return err
 		}
 		for _, key := range keys {
-			if err := tx.Put(key, core.MustJSON(storedPayload{Purged: memoryID})); err != nil {
+			if err := tx.Put(key, jsontext.MustEncode(storedPayload{Purged: memoryID})); err != nil {
 				return err
 			}
 		}

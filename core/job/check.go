@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -244,7 +245,7 @@ func (c *checking) highest() error {
 func (c *checking) sums() error {
 	for _, s := range c.shards {
 		stored, err := readCounts(c.r, s)
-		if err == nil && string(core.MustJSON(stored)) != string(core.MustJSON(c.counts[s])) {
+		if err == nil && string(jsontext.MustEncode(stored)) != string(jsontext.MustEncode(c.counts[s])) {
 			c.problem(s.countKey(), true, "the counts of what waits and runs don't match the jobs")
 		}
 		if err := c.corrupt(err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -30,7 +31,7 @@ func NewFailure(err error) *Failure {
 	f := &Failure{Class: sdk.CodeOf(err), ErrorInfo: *core.NewErrorInfo(err)}
 	f.Message, f.Hint = shorten(f.Message, maxFailureText), shorten(f.Hint, maxFailureText)
 	for _, part := range []any{f.Details, f.Try} {
-		if data, err := core.EncodeJSON(part); err != nil || len(data) > maxFailureDetails {
+		if data, err := jsontext.Encode(part); err != nil || len(data) > maxFailureDetails {
 			f.Details, f.Try = nil, nil
 		}
 	}

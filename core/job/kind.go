@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -130,7 +131,7 @@ func queueValue(_ context.Context, k *table.Kind[record], r core.Reader, name st
 	if err != nil || q.Running == "" && len(q.Jobs) == 0 {
 		return nil, err
 	}
-	return core.EncodeJSON(&q)
+	return jsontext.Encode(&q)
 }
 
 // finishedValue is how many ended jobs a user has, without damaged ones.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A purge has to remove a memory's content from the payloads, steps and results of jobs.
@@ -49,7 +50,7 @@ func namedMemories(data json.RawMessage) (ids []string) {
 	if !bytes.Contains(data, []byte(memoryField)) {
 		return nil
 	}
-	root, err := core.DecodeJSON(data)
+	root, err := jsontext.Decode(data)
 	if err != nil {
 		return nil
 	}
@@ -83,7 +84,7 @@ func withoutMemory(data json.RawMessage, memory string) json.RawMessage {
 	if len(data) == 0 {
 		return data
 	}
-	root, err := core.DecodeJSON(data)
+	root, err := jsontext.Decode(data)
 	found := false
 	if err == nil {
 		eachObject(root, func(object map[string]any) {
@@ -94,9 +95,9 @@ func withoutMemory(data json.RawMessage, memory string) json.RawMessage {
 		})
 	}
 	if !found {
-		return core.MustJSON(purgedText)
+		return jsontext.MustEncode(purgedText)
 	}
-	return core.MustJSON(root)
+	return jsontext.MustEncode(root)
 }
 
 // emptyObject removes everything that may be a memory's content from an object that names

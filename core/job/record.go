@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -100,7 +101,7 @@ func (rec *record) lease() Lease { return Lease{JobID: rec.ID, Holder: rec.Holde
 
 // put encodes a record and writes it.
 func put(tx core.Tx, key []byte, value any) error {
-	data, err := core.EncodeJSON(value)
+	data, err := jsontext.Encode(value)
 	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "record_invalid", "record %s can't be encoded: %w", DescribeKey(key), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -807,7 +808,7 @@ func TestForget_TakesAMemoryOutOfMessages(t *testing.T) {
 			if j.Message != "[purged]" {
 				t.Errorf("%s, purged before the end %t: message %q", memory, before, j.Message)
 			}
-			if e := sdk.AsError(j.Failure.Err()); e.Code != sdk.Invalid || e.Reason != "r" || strings.Contains(string(core.MustJSON(j.Failure)), "secret") {
+			if e := sdk.AsError(j.Failure.Err()); e.Code != sdk.Invalid || e.Reason != "r" || strings.Contains(string(jsontext.MustEncode(j.Failure)), "secret") {
 				t.Errorf("%s, purged before the end %t: %+v", memory, before, e)
 			}
 			if want := memory != "told"; (string(j.Result) == `{"done":1}`) != want {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -124,7 +125,7 @@ func TestCaller_EncodedAsTheGeneralEncoderDoes(t *testing.T) {
 	if err := json.Unmarshal(p[entryKey(1)], &e); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(p[entryKey(1)]), string(core.MustJSON(e)); got != want || e.Subject != `<"ü">` {
+	if got, want := string(p[entryKey(1)]), string(jsontext.MustEncode(e)); got != want || e.Subject != `<"ü">` {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -187,8 +188,8 @@ func TestCaller_CheckRefusesSubjectsThatNobodyCanBe(t *testing.T) {
 		}
 		e.Subject = subject
 		e.Hash = hashOf("run/a", &e)
-		head := core.MustJSON(journal.Head{Seq: 1, Hash: e.Hash})
-		p[entryKey(1)], p["event-head/run/a"] = core.MustJSON(e), head
+		head := jsontext.MustEncode(journal.Head{Seq: 1, Hash: e.Hash})
+		p[entryKey(1)], p["event-head/run/a"] = jsontext.MustEncode(e), head
 		if _, err := (&journal.Audit{}).Verify(t.Context(), p); err != nil {
 			t.Fatal(err) // the chain fits
 		}

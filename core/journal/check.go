@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -69,7 +70,7 @@ func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 	return core.ScanPrefix(r, []byte(headPrefix), func(key, value []byte) (bool, error) {
 		stream := string(key[len(headPrefix):])
 		head, err := decodeHead(stream, value)
-		if err != nil || !bytes.Equal(core.MustJSON(head), value) {
+		if err != nil || !bytes.Equal(jsontext.MustEncode(head), value) {
 			return false, broken(stream, 0, "the head isn't as the program writes it")
 		}
 		if stream == RootStream || root.Seq == 0 || a.recorded[stream] >= head.Seq {
@@ -85,7 +86,7 @@ func (a *Audit) marks(ctx context.Context, r core.Reader, root Head) error {
 
 // exact reports what this program wouldn't have written in an entry's record.
 func (e *Entry) exact(stream string, value []byte) error {
-	if !bytes.Equal(core.MustJSON(e), value) {
+	if !bytes.Equal(jsontext.MustEncode(e), value) {
 		return broken(stream, e.Seq, "the entry isn't as the program writes it")
 	}
 	if (core.Caller{Subject: e.Subject}).Validate() != nil {
@@ -95,7 +96,7 @@ func (e *Entry) exact(stream string, value []byte) error {
 	if !known {
 		return broken(stream, e.Seq, fmt.Sprintf("there are no events of type %q", core.Cut(e.Type)))
 	}
-	for _, m := range core.Members(e.Data) {
+	for _, m := range jsontext.Members(e.Data) {
 		if !event.fields[m.Key] {
 			return broken(stream, e.Seq, fmt.Sprintf("events of type %s have no field %q", e.Type, core.Cut(m.Key)))
 		}

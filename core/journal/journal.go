@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/codec"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -84,7 +85,7 @@ func AppendAfter(ctx context.Context, tx core.Tx, stream string, last Head, at t
 func next(stream string, last Head, at time.Time, subject string, event Event) Entry {
 	e := Entry{
 		Seq: last.Seq + 1, At: at.UTC().Round(0), Subject: subject, Type: event.eventType(),
-		Data: core.MustJSON(event), Prev: last.Hash,
+		Data: jsontext.MustEncode(event), Prev: last.Hash,
 	}
 	e.Hash = e.hash(stream)
 	return e
@@ -95,12 +96,12 @@ func (e *Entry) head() Head { return Head{Seq: e.Seq, Hash: e.Hash} }
 
 // put writes an entry. The caller calls putHead for the last one.
 func put(tx core.Tx, stream string, e Entry) error {
-	return tx.Put(eventKey(stream, e.Seq), core.MustJSON(e))
+	return tx.Put(eventKey(stream, e.Seq), jsontext.MustEncode(e))
 }
 
 // putHead writes a stream's head.
 func putHead(tx core.Tx, stream string, head Head) error {
-	if err := tx.Put(headKey(stream), core.MustJSON(head)); err != nil {
+	if err := tx.Put(headKey(stream), jsontext.MustEncode(head)); err != nil {
 		return err
 	}
 	return mark(tx, stream, head)

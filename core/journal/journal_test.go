@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -102,7 +103,7 @@ func TestEntriesAreEncodedAsTheGeneralEncoderDoes(t *testing.T) {
 		}
 	}
 	err := journal.Read(p, "run/a", func(e journal.Entry) error {
-		if got, want := string(p[entryKey(e.Seq)]), string(core.MustJSON(e)); got != want {
+		if got, want := string(p[entryKey(e.Seq)]), string(jsontext.MustEncode(e)); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		return nil
@@ -228,12 +229,12 @@ func FuzzEntry(f *testing.F) {
 		if json.Unmarshal(value, &want) != nil {
 			return
 		}
-		written, err := core.EncodeJSON(want)
+		written, err := jsontext.Encode(want)
 		if err != nil {
 			return // a time without text
 		}
 		got, found, err := journal.Get(pairs{entryKey(1): written}, "run/a", 1)
-		if again := core.MustJSON(got); err != nil || !found || !bytes.Equal(again, written) {
+		if again := jsontext.MustEncode(got); err != nil || !found || !bytes.Equal(again, written) {
 			t.Fatalf("%s is read as %s, %v", written, again, err)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -199,7 +200,7 @@ func TestTheCatalogueDescribesFields(t *testing.T) {
 		switch info.Type {
 		case "run_ended":
 			want := `[{"name":"status","kind":"text"},{"name":"stop_reason","kind":"text","optional":true},{"name":"exhausted_loops","kind":"list","optional":true},{"name":"result","kind":"text"}]`
-			if got := string(core.MustJSON(info.Fields)); got != want {
+			if got := string(jsontext.MustEncode(info.Fields)); got != want {
 				t.Errorf("%s: %s", info.Type, got)
 			}
 		case "agent.injection.block.truncated":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/codec"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -57,7 +58,7 @@ func ReadSeal(r core.Reader, stream string) (Seal, error) {
 		return Seal{}, err
 	}
 	var at start
-	if codec.Decode(value, &at) != nil || !bytes.Equal(core.MustJSON(at), value) || at.Seq < 2 {
+	if codec.Decode(value, &at) != nil || !bytes.Equal(jsontext.MustEncode(at), value) || at.Seq < 2 {
 		return Seal{}, broken(stream, 1, "the key event-start/ isn't as the program writes it")
 	}
 	seal, err := sealAt(r, at.Seal)
@@ -132,7 +133,7 @@ func (tx *Tx) Prune(s SegmentPruned) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Put(startKey(s.Stream), core.MustJSON(start{s.Last + 1, seal.Seq})); err != nil {
+	if err := tx.Put(startKey(s.Stream), jsontext.MustEncode(start{s.Last + 1, seal.Seq})); err != nil {
 		return err
 	}
 	for seq := s.First; seq <= s.Last; seq++ {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,7 +26,7 @@ func (d *driver) accepts(ctx context.Context, v *sdk.Verdict) (bool, error) {
 }
 
 func accepts(ctx context.Context, rule core.Expression, v *sdk.Verdict, output json.RawMessage, iteration int) (bool, error) {
-	value, err := core.DecodeJSON(output)
+	value, err := jsontext.Decode(output)
 	if err != nil {
 		return false, sdk.Wrap("accept", err)
 	}
@@ -56,7 +57,7 @@ func (e *engine) stopWhen(ctx context.Context, active activeTime) bool {
 func (e *engine) plainHistory() []any {
 	list := make([]any, len(e.history))
 	for i, h := range e.history {
-		list[i], _ = core.DecodeJSON(h) // we encoded it
+		list[i], _ = jsontext.Decode(h) // we encoded it
 	}
 	return list
 }
@@ -66,7 +67,7 @@ func plain(findings []sdk.Finding) []any {
 	if len(findings) == 0 {
 		return []any{}
 	}
-	v, _ := core.DecodeJSON(core.MustJSON(findings))
+	v, _ := jsontext.Decode(jsontext.MustEncode(findings))
 	return v.([]any)
 }
 
@@ -97,11 +98,11 @@ func outputKey(a *core.Attempt) string { return canonical(a.Output) }
 // canonical is an output with its object keys sorted and its spaces removed. Anything
 // that isn't JSON is unchanged.
 func canonical(output json.RawMessage) string {
-	v, err := core.DecodeJSON(output)
+	v, err := jsontext.Decode(output)
 	if err != nil {
 		return string(output)
 	}
-	return string(core.MustJSON(v))
+	return string(jsontext.MustEncode(v))
 }
 
 // errorsKey is the set of the evaluator's errors, in a fixed order.

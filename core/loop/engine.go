@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -116,7 +117,7 @@ func (e *engine) judged(v *sdk.Verdict, usage sdk.Usage, accepted bool) {
 func (e *engine) remember() {
 	a := e.last()
 	e.history = append(e.history, entryForPlugins(a))
-	e.errors = core.MustJSON(a.HistoryEntry().Errors)
+	e.errors = jsontext.MustEncode(a.HistoryEntry().Errors)
 	if e.best < 0 || better(a, &e.attempts[e.best]) {
 		e.best = len(e.attempts) - 1
 	}
@@ -137,7 +138,7 @@ func (e *engine) correctorFailed(f sdk.Finding) {
 	a.Errors = append(a.Errors[:len(a.Errors):len(a.Errors)], f)
 	e.correctorError = &f
 	e.history[len(e.history)-1] = entryForPlugins(a)
-	e.errors = core.MustJSON(a.Errors)
+	e.errors = jsontext.MustEncode(a.Errors)
 }
 
 // patched merges what a corrector returned in mode regenerate into the state.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -15,7 +15,7 @@ import (
 func ExampleRun() {
 	result, err := loop.Run(context.Background(), &loop.Options{
 		Generator: sdk.GeneratorFunc(func(context.Context, *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-			return &sdk.GenerateResponse{Output: core.MustJSON("hello wrld")}, nil
+			return &sdk.GenerateResponse{Output: jsontext.MustEncode("hello wrld")}, nil
 		}),
 		Evaluator: sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 			if strings.Contains(string(req.Output), "wrld") {

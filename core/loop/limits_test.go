@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -232,7 +233,7 @@ func slow(record *tape) *loop.Options {
 	return &loop.Options{
 		Limits: loop.Limits{Timeout: 10 * time.Second}, Recorder: record,
 		Generator: sdk.GeneratorFunc(func(ctx context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-			return &sdk.GenerateResponse{Output: core.MustJSON(req.Iteration)}, pause(ctx, 2*time.Second)
+			return &sdk.GenerateResponse{Output: jsontext.MustEncode(req.Iteration)}, pause(ctx, 2*time.Second)
 		}),
 		Evaluator: sdk.EvaluatorFunc(func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 			if req.Iteration == 1 {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
@@ -54,7 +54,7 @@ func withOutput(req *sdk.EvaluateRequest, output json.RawMessage) (*sdk.Evaluate
 	}
 	if _, shown := members[keyOutput]; shown {
 		members[keyOutput] = output
-		out.State = core.MustJSON(members)
+		out.State = jsontext.MustEncode(members)
 	}
 	return &out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -27,7 +28,7 @@ func judgedBy(verdicts ...sdk.Verdict) *loop.Options {
 	return &loop.Options{
 		Namespace: "a/b", Workflow: "w", RunID: "r", Visit: 1, Node: "n",
 		Generator: sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-			return &sdk.GenerateResponse{Output: core.MustJSON(req.Iteration), Usage: sdk.Usage{TokensIn: 1}}, nil
+			return &sdk.GenerateResponse{Output: jsontext.MustEncode(req.Iteration), Usage: sdk.Usage{TokensIn: 1}}, nil
 		}),
 		Evaluator: sdk.EvaluatorFunc(func(_ context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 			return &sdk.EvaluateResponse{Verdict: verdicts[min(len(verdicts), req.Iteration)-1], Usage: sdk.Usage{TokensIn: 2}}, nil

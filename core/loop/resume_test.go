@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -55,7 +56,7 @@ func (w *world) options(limits loop.Limits) *loop.Options {
 
 // stateDigest makes an output depend on all that the state shows.
 func stateDigest(state json.RawMessage) json.RawMessage {
-	return core.MustJSON(core.Digest(state)[:15])
+	return jsontext.MustEncode(core.Digest(state)[:15])
 }
 
 // tape records what the loop recorded, and fails at one record to interrupt it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -31,7 +32,7 @@ func StandaloneState(state, output json.RawMessage, findings []sdk.Finding) (jso
 	if err != nil {
 		return nil, err
 	}
-	return v.state(reflection{iteration: 1, output: output, errors: core.MustJSON(nonNil(findings))}), nil
+	return v.state(reflection{iteration: 1, output: output, errors: jsontext.MustEncode(nonNil(findings))}), nil
 }
 
 // RecordedState is [StandaloneState] of a state that may have been recorded in a loop. It
@@ -56,7 +57,7 @@ func RecordedState(recorded, output json.RawMessage) (state json.RawMessage, ite
 	if err := json.Unmarshal(members[core.ReservedPrefix+"iteration"], &iteration); err != nil {
 		return nil, 0, sdk.Errorf(sdk.Invalid, "state_invalid", "the state's reflection_iteration is not a whole number")
 	}
-	return core.MustJSON(members), iteration, nil
+	return jsontext.MustEncode(members), iteration, nil
 }
 
 // SameOutput reports whether two outputs are the same value: the order of keys and the

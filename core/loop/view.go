@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -48,7 +49,7 @@ func newView(state json.RawMessage) (*view, error) {
 func (v *view) merge(patch json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(withoutReserved(patch), &members); err != nil || members == nil {
-		return sdk.Errorf(sdk.Invalid, "patch_invalid", "the corrector returned %s, which can't be merged into the state", core.JSONKind(patch)).
+		return sdk.Errorf(sdk.Invalid, "patch_invalid", "the corrector returned %s, which can't be merged into the state", jsontext.Kind(patch)).
 			WithHint("with correct_mode: regenerate a corrector returns an object; with replace any value will do")
 	}
 	maps.Copy(v.members, members)
@@ -100,7 +101,7 @@ func (v *view) state(r reflection) json.RawMessage {
 func entryForPlugins(a *core.Attempt) []byte {
 	h := a.HistoryEntry()
 	h.Output, h.Raw = withoutReserved(h.Output), withoutReserved(h.Raw)
-	return core.MustJSON(h)
+	return jsontext.MustEncode(h)
 }
 
 // withoutReserved is an output without members that only the loop may write, at any
@@ -109,11 +110,11 @@ func withoutReserved(output json.RawMessage) json.RawMessage {
 	if !bytes.Contains(output, []byte(`"`+core.ReservedPrefix)) {
 		return output
 	}
-	value, err := core.DecodeJSON(output)
+	value, err := jsontext.Decode(output)
 	if err != nil {
 		return output
 	}
-	return core.MustJSON(strip(value))
+	return jsontext.MustEncode(strip(value))
 }
 
 // strip removes reserved members from a value, which it changes in place.

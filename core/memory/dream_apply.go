@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -384,7 +385,7 @@ func (a *dreamTx) contradict(t *record.Tx, winner, loser *core.Memory) (string, 
 	if err := a.move(t, loser, &archived, core.StateArchived, lifecycle.ByDream); err != nil {
 		return "", err
 	}
-	until := core.MustJSON(map[string]string{"valid_until": a.step.Evidence["valid_until"]})
+	until := jsontext.MustEncode(map[string]string{"valid_until": a.step.Evidence["valid_until"]})
 	if err := a.link(t, winner, core.RelationContradicts, loser, until); err != nil {
 		return "", err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -176,14 +177,14 @@ func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
 	must(t, err)
 	second, err := w.Dreams.Plan(t.Context(), q)
 	must(t, err)
-	if x, y := core.MustJSON(first.Plan), core.MustJSON(second.Plan); !bytes.Equal(x, y) || len(first.Plan.Steps) != 2 {
+	if x, y := jsontext.MustEncode(first.Plan), jsontext.MustEncode(second.Plan); !bytes.Equal(x, y) || len(first.Plan.Steps) != 2 {
 		t.Errorf("plans differ:\n%s\n%s", x, y)
 	}
-	if text := string(core.MustJSON(first.Plan)); strings.Contains(text, "met") || strings.Contains(text, "yesterday") {
+	if text := string(jsontext.MustEncode(first.Plan)); strings.Contains(text, "met") || strings.Contains(text, "yesterday") {
 		t.Errorf("a plan has content: %s", text)
 	}
 	var filed dream.Plan
-	must(t, json.Unmarshal(core.MustJSON(first.Plan), &filed))
+	must(t, json.Unmarshal(jsontext.MustEncode(first.Plan), &filed))
 	_, err = w.Link(t.Context(), &memory.LinkRequest{From: a.ID, Relation: "related_to", To: b.ID})
 	must(t, err)
 	c := w.observe(t, core.ObserveRequest{Content: "We met tomorrow"})

@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
@@ -202,7 +203,7 @@ func forgeries(value []byte) map[string]string {
 	visit = func(path string, at any, set func(any)) {
 		forge := func(v any) {
 			set(v)
-			list[path] = string(core.MustJSON(root))
+			list[path] = string(jsontext.MustEncode(root))
 			set(at)
 		}
 		switch at := at.(type) {
@@ -211,7 +212,7 @@ func forgeries(value []byte) map[string]string {
 				visit(path+"."+key, at[key], func(v any) { at[key] = v })
 			}
 			at["unknown"] = "x"
-			list[path+".unknown"] = string(core.MustJSON(root))
+			list[path+".unknown"] = string(jsontext.MustEncode(root))
 			delete(at, "unknown")
 		case []any:
 			for i := range at {

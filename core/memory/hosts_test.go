@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -61,7 +62,7 @@ func (h *hosts) answers(t *testing.T, g *governed) (list []string) {
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		list = append(list, what+": "+string(core.MustJSON(result)))
+		list = append(list, what+": "+string(jsontext.MustEncode(result)))
 	}
 	for _, query := range []string{"the disk of the gateway is full", "les chevaux continuer"} {
 		for _, f := range []core.RecallFilter{

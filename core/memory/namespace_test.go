@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -67,7 +68,7 @@ func TestPurged_ReadsSoManyTombstones(t *testing.T) {
 		must(t, g.store.Update(t.Context(), func(tx core.Tx) error {
 			for i := range more {
 				namespace := []string{"a", "b"}[i%2]
-				if err := tx.Put(fmt.Appendf(nil, "memory-purged/%d-%05d", more, i), core.MustJSON(map[string]any{"namespace": namespace, "at": "2000-01-01T00:00:00Z"})); err != nil {
+				if err := tx.Put(fmt.Appendf(nil, "memory-purged/%d-%05d", more, i), jsontext.MustEncode(map[string]any{"namespace": namespace, "at": "2000-01-01T00:00:00Z"})); err != nil {
 					return err
 				}
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -286,16 +287,16 @@ func checkTitle(r core.Reader, m *core.Memory) error {
 // origin. A reflection_metadata field that the caller set is kept; an agent_id is always
 // replaced.
 func (a *reflectTx) metadata() json.RawMessage {
-	members := slices.DeleteFunc(core.Members(a.memory.Metadata), func(m core.Member) bool { return m.Key == "agent_id" })
-	if !slices.ContainsFunc(members, func(m core.Member) bool { return m.Key == "reflection_metadata" }) {
+	members := slices.DeleteFunc(jsontext.Members(a.memory.Metadata), func(m jsontext.Member) bool { return m.Key == "agent_id" })
+	if !slices.ContainsFunc(members, func(m jsontext.Member) bool { return m.Key == "reflection_metadata" }) {
 		origin := struct {
 			Sources []string `json:"reflected_on_source_ids"`
 			Depth   int      `json:"reflection_depth"`
 			At      string   `json:"reflection_created_at"`
 		}{a.draft.request.SourceIDs, a.memory.ReflectionDepth, a.t.Now().Format(time.RFC3339Nano)}
-		members = append(members, core.Member{Key: "reflection_metadata", Value: core.MustJSON(origin)})
+		members = append(members, jsontext.Member{Key: "reflection_metadata", Value: jsontext.MustEncode(origin)})
 	}
-	return core.JoinMembers(append(members, core.Member{Key: "agent_id", Value: core.MustJSON(a.memory.AgentID)}))
+	return jsontext.JoinMembers(append(members, jsontext.Member{Key: "agent_id", Value: jsontext.MustEncode(a.memory.AgentID)}))
 }
 
 func (a *reflectTx) event() journal.MemoryReflected {

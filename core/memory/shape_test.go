@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -34,7 +35,7 @@ func TestTheShapeOfAMemory(t *testing.T) {
 			`"state":"open","embedding_model":"lengths","created_at":` + when + `,"updated_at":` + when + `,"last_accessed_at":` + when +
 			`,"created_turn":1,"signals":{"hit_count":0,"miss_streak":0,"last_hit_turn":0,"hit_rate_ewma":0,"utility_score":0.5,` +
 			`"q_value":0.5,"ttl_score":0,"success_count":0,"partial_count":0,"failure_count":0,"relevant_turns":0,"sessions":0},"version":2}`
-		if diff := cmp.Diff(want, string(core.MustJSON(w.get(t, "m")))); diff != "" {
+		if diff := cmp.Diff(want, string(jsontext.MustEncode(w.get(t, "m")))); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		stored := dump(t, s)
@@ -55,13 +56,13 @@ func TestTheShapesOfLinksAndKnowledge(t *testing.T) {
 	const when = `"2000-01-01T00:00:00Z"`
 	want := `{"id":"` + k.ID + `","namespace":"ns","title":"t","content":"c","reusable_pattern_summary":"t\nc",` +
 		`"promoted_from":"m","decision_id":"` + k.DecisionID + `","created_at":` + when + `}`
-	if diff := cmp.Diff(want, string(core.MustJSON(k))); diff != "" {
+	if diff := cmp.Diff(want, string(jsontext.MustEncode(k))); diff != "" {
 		t.Errorf("knowledge (-want +got):\n%s", diff)
 	}
 	w.observe(t, core.ObserveRequest{ID: "n", Content: "c"})
 	link, err := w.Link(t.Context(), &memory.LinkRequest{From: "n", Relation: "related_to", To: "m", Metadata: []byte(`{"k": 1}`)})
 	want = `{"from":"n","relation":"related_to","to":"m","created_at":` + when + `,"metadata":{"k":1}}`
-	if got := string(core.MustJSON(link)); got != want || err != nil {
+	if got := string(jsontext.MustEncode(link)); got != want || err != nil {
 		t.Errorf("link %s, error %v, want %s", got, err, want)
 	}
 }
@@ -121,7 +122,7 @@ func TestAllProblemsOfAReflectionAreReportedAtOnce(t *testing.T) {
 	})
 	wantReason(t, err, "invalid", "several_problems")
 	var told map[string][]core.ErrorInfo
-	if json.Unmarshal(core.MustJSON(core.NewErrorInfo(err).Details), &told) != nil {
+	if json.Unmarshal(jsontext.MustEncode(core.NewErrorInfo(err).Details), &told) != nil {
 		t.Fatalf("details %v", core.NewErrorInfo(err).Details)
 	}
 	fields := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -58,7 +59,7 @@ func (s *Supervisor) checkConfig(ctx context.Context, target core.Target) error 
 		return nil
 	}
 	verdict, err := core.PluginEvaluator(s, core.Target{
-		Plugin: judge, Config: core.MustJSON(map[string]any{"schema": manifest.ConfigSchema, "scoring": "strict"}),
+		Plugin: judge, Config: jsontext.MustEncode(map[string]any{"schema": manifest.ConfigSchema, "scoring": "strict"}),
 	}).Evaluate(ctx, &sdk.EvaluateRequest{Output: target.Config})
 	switch {
 	case sdk.CodeOf(err) == sdk.Invalid:

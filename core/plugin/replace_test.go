@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // step makes a call of plugin p for a namespace, with a config of its own.
 func step(ctx context.Context, s *plugin.Supervisor, namespace, config string) error {
-	results, err := s.Evaluate(as(ctx, namespace), core.Target{Plugin: "p", Config: core.MustJSON(map[string]string{"script": config})},
+	results, err := s.Evaluate(as(ctx, namespace), core.Target{Plugin: "p", Config: jsontext.MustEncode(map[string]string{"script": config})},
 		[]*sdk.EvaluateRequest{{}})
 	if err == nil {
 		err = results[0].Err

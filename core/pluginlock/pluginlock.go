@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,14 +36,14 @@ func Read(r core.Reader) (Active, error) {
 		return Active{}, err
 	}
 	var a Active
-	if err := core.DecodeStrict(value, &a); err != nil || a.Epoch == 0 || a.Digest != digest(a.Plugins) {
+	if err := jsontext.DecodeStrict(value, &a); err != nil || a.Epoch == 0 || a.Digest != digest(a.Plugins) {
 		return Active{}, sdk.Errorf(sdk.Internal, "plugin_lock_damaged", "the store's %s isn't what was pushed", activeKey).
 			WithHint("check the store, and push the plugins again")
 	}
 	return a, nil
 }
 
-func digest(plugins map[string]string) string { return core.Digest(core.MustJSON(plugins)) }
+func digest(plugins map[string]string) string { return core.Digest(jsontext.MustEncode(plugins)) }
 
 // Put says which packages hosts should have, unless that is already said. It returns what
 // holds now, and what did before.
@@ -51,7 +52,7 @@ func Put(tx *journal.Tx, plugins map[string]string) (now, before Active, err err
 		return before, before, err
 	}
 	now = Active{Epoch: before.Epoch + 1, Digest: digest(plugins), Plugins: plugins}
-	if err := tx.Put([]byte(activeKey), core.MustJSON(now)); err != nil {
+	if err := tx.Put([]byte(activeKey), jsontext.MustEncode(now)); err != nil {
 		return now, before, err
 	}
 	return now, before, tx.Append(journal.PluginStream, journal.PluginsPushed{

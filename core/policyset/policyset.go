@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -39,7 +40,7 @@ func ReadActive(r core.Reader) (Active, error) {
 		return Active{}, err
 	}
 	var a Active
-	if err := core.DecodeStrict(value, &a); err != nil || a.Epoch == 0 || a.Digest == "" {
+	if err := jsontext.DecodeStrict(value, &a); err != nil || a.Epoch == 0 || a.Digest == "" {
 		return Active{}, damaged(activeKey)
 	}
 	return a, nil
@@ -94,7 +95,7 @@ type Set struct {
 // before. Values that the program didn't write are replaced.
 func Put(tx *journal.Tx, set Set) (now, before Active, err error) {
 	digest := set.Digest
-	value, err := core.EncodeJSON(stored{set.Files})
+	value, err := jsontext.Encode(stored{set.Files})
 	if err != nil {
 		return now, before, err
 	}
@@ -113,7 +114,7 @@ func Put(tx *journal.Tx, set Set) (now, before Active, err error) {
 		return now, before, err
 	}
 	now = Active{Epoch: before.Epoch + 1, Digest: digest}
-	err = core.JoinErrors(tx.Put(setKey(digest), value), tx.Put([]byte(activeKey), core.MustJSON(now)))
+	err = core.JoinErrors(tx.Put(setKey(digest), value), tx.Put([]byte(activeKey), jsontext.MustEncode(now)))
 	if err != nil {
 		return now, before, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -108,7 +109,7 @@ func (l *loan) borrow(ctx context.Context) error {
 			rec.begin(&l.terms, passed)
 		}
 		lent, window = rec.lend(l.options.Host, l.ask), rec.Window
-		if bytes.Equal(before, core.MustJSON(rec)) {
+		if bytes.Equal(before, jsontext.MustEncode(rec)) {
 			return nil
 		}
 		return rates.Add(tx, l.id, rec)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -50,7 +51,7 @@ func value(ctx context.Context, r core.Reader, namespace string) ([]byte, error)
 	case err != nil || c.Observations == 0:
 		return nil, err
 	}
-	return core.MustJSON(c), nil
+	return jsontext.MustEncode(c), nil
 }
 
 // disagrees describes what is wrong with the state of a namespace's reflections; "" if

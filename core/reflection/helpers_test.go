@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/text"
 	"github.com/reflectory/reflectory/core/reflection"
@@ -196,7 +197,7 @@ func (g *generator) Generate(_ context.Context, ask *reflection.Ask) (*reflectio
 	}
 	g.asked = append(g.asked, *ask)
 	if ask.Task == reflection.TaskQuestions {
-		return &reflection.Answer{Output: core.MustJSON(map[string]any{"questions": g.questions}), Usage: g.usage}, nil
+		return &reflection.Answer{Output: jsontext.MustEncode(map[string]any{"questions": g.questions}), Usage: g.usage}, nil
 	}
 	answer := g.answers[0]
 	if len(g.answers) > 1 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 const (
@@ -44,7 +45,7 @@ func (in *input) digest() string {
 func (r *Run) choose(ctx context.Context) (*input, error) {
 	data, err := r.Steps.Step(ctx, "input", func(ctx context.Context) (json.RawMessage, []string, error) {
 		in, err := r.chooseNow(ctx)
-		return core.MustJSON(in), nil, err // ids are no content
+		return jsontext.MustEncode(in), nil, err // ids are no content
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -193,7 +194,7 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 				return nil, nil, err
 			}
 			answer.read(ask)
-			return core.MustJSON(answer), r.input.IDs, nil
+			return jsontext.MustEncode(answer), r.input.IDs, nil
 		})
 		if err != nil {
 			return passing(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -146,7 +147,7 @@ func rewind(b *bench) {
 			return err
 		}
 		s.Since = nil
-		return tx.Put([]byte("reflection-state/ns"), core.MustJSON(s))
+		return tx.Put([]byte("reflection-state/ns"), jsontext.MustEncode(s))
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,7 +39,7 @@ func (r *Run) write(ctx context.Context, n int, question string, it *item) error
 	request := &core.ReflectRequest{
 		Title: title, Content: content, Kind: core.KindSemantic, Namespace: r.Request.Namespace, AgentID: core.CallerOf(ctx).Label,
 		Importance: &importance, IdempotencyKey: fmt.Sprintf("job/%s/%d", r.JobID, n),
-		Metadata: core.MustJSON(map[string]string{"job_id": r.JobID, "question": question}),
+		Metadata: jsontext.MustEncode(map[string]string{"job_id": r.JobID, "question": question}),
 	}
 	if it.procedure {
 		request.Kind = core.KindProcedural
@@ -188,10 +189,10 @@ func (r *Run) judged(ctx context.Context, n int, content string) (same bool, err
 				continue
 			}
 			if err != nil || same {
-				return core.MustJSON(same), nil, err
+				return jsontext.MustEncode(same), nil, err
 			}
 		}
-		return core.MustJSON(false), nil, nil
+		return jsontext.MustEncode(false), nil, nil
 	})
 	if err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A run's events have digests of the original outputs and results, but its records hold
@@ -147,7 +148,7 @@ func (c *checking) parts(record *runRecord) error {
 // known reports fields of a record that v doesn't have. A record that can't be decoded at
 // all is reported where it is read.
 func (c *checking) known(key, value []byte, v any) {
-	if err := core.DecodeStrict(value, v); err != nil && json.Valid(value) {
+	if err := jsontext.DecodeStrict(value, v); err != nil && json.Valid(value) {
 		c.problem(key, false, "the record has a field that the program doesn't write: "+err.Error())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -69,11 +70,11 @@ func markOf(a *core.Attempt) AttemptMark {
 func without(list, other []sdk.Finding) []sdk.Finding {
 	var had []string
 	for i := range other {
-		had = append(had, string(core.MustJSON(&other[i])))
+		had = append(had, string(jsontext.MustEncode(&other[i])))
 	}
 	rest := []sdk.Finding{}
 	for i := range list {
-		if !slices.Contains(had, string(core.MustJSON(&list[i]))) {
+		if !slices.Contains(had, string(jsontext.MustEncode(&list[i]))) {
 			rest = append(rest, list[i])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -17,7 +18,7 @@ func TestAttempts_AreComparedByLines(t *testing.T) {
 		for i := range 3000 {
 			lines = append(lines, fmt.Sprint(i, suffix))
 		}
-		return string(core.MustJSON(strings.Join(lines, "\n")))
+		return string(jsontext.MustEncode(strings.Join(lines, "\n")))
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{`"a\nb\nc"`, `"a\nx\nc\n"`, " a|-b|+x| c"},

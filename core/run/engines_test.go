@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -21,7 +22,7 @@ func TestManyRunsAtOnce(t *testing.T) {
 		runs := corerun.NewRepository(s, &coretest.Clock{})
 		var all sync.WaitGroup
 		for range many {
-			run := &core.Run{ID: ids.NewID(), Workflow: "w", State: core.MustJSON(map[string]any{})}
+			run := &core.Run{ID: ids.NewID(), Workflow: "w", State: jsontext.MustEncode(map[string]any{})}
 			all.Go(func() {
 				if err := recordRun(t, runs, run, attempts); err != nil {
 					t.Error(err)
@@ -89,7 +90,7 @@ func TestOneStreamTakesManyWriters(t *testing.T) {
 func TestOneOfManyResumes(t *testing.T) {
 	const hosts = 8
 	onEngines(t, func(t *testing.T, s core.Store) {
-		run := &core.Run{ID: runID, Workflow: "w", State: core.MustJSON(map[string]any{})}
+		run := &core.Run{ID: runID, Workflow: "w", State: jsontext.MustEncode(map[string]any{})}
 		if err := corerun.NewRepository(s, &coretest.Clock{}).Create(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +124,7 @@ func TestOneOfManyResumes(t *testing.T) {
 func TestRecordsBreakNothingWhenTheyFail(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		runs := corerun.NewRepository(s, &coretest.Clock{})
-		run := &core.Run{ID: runID, Workflow: "w", State: core.MustJSON(map[string]any{})}
+		run := &core.Run{ID: runID, Workflow: "w", State: jsontext.MustEncode(map[string]any{})}
 		if err := runs.Create(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}

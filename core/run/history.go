@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -48,14 +49,14 @@ func historyEntry(attempts []core.Attempt, i int) json.RawMessage {
 	if i+1 < len(attempts) && attempts[i+1].CorrectorError != nil {
 		entry.Errors = append(slices.Clone(entry.Errors), *attempts[i+1].CorrectorError)
 	}
-	return core.MustJSON(entry)
+	return jsontext.MustEncode(entry)
 }
 
 // changeHistory changes the history in a result, if it has entries, and keeps the rest
 // byte for byte.
 func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]json.RawMessage, error)) (json.RawMessage, error) {
-	members := core.Members(result)
-	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "history" })
+	members := jsontext.Members(result)
+	at := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == "history" })
 	if at < 0 {
 		return result, nil
 	}
@@ -68,7 +69,7 @@ func changeHistory(result json.RawMessage, change func([]json.RawMessage) ([]jso
 		return result, err
 	}
 	members[at].Value = joinList(entries)
-	return core.JoinMembers(members), nil
+	return jsontext.JoinMembers(members), nil
 }
 
 // joinList makes a JSON list from its entries, unchanged.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -24,10 +25,10 @@ func loopAttempts() []core.Attempt {
 	var list []core.Attempt
 	for i := 1; i <= 4; i++ {
 		a := *judged(i)
-		a.Output = core.MustJSON(fmt.Sprintf("%s <%d>", marker, i))
+		a.Output = jsontext.MustEncode(fmt.Sprintf("%s <%d>", marker, i))
 		list = append(list, a)
 	}
-	list[1].Raw, list[1].Errors, list[1].Feedback = core.MustJSON("raw"), nil, "no <good>"
+	list[1].Raw, list[1].Errors, list[1].Feedback = jsontext.MustEncode("raw"), nil, "no <good>"
 	list[1].CorrectorError = &sdk.Finding{Message: "no idea", Type: sdk.TypeCorrectorError}
 	list[3].Judged, list[3].Score, list[3].Errors = false, 0, nil
 	return list
@@ -41,7 +42,7 @@ func loopResult(s core.Status, attempts []core.Attempt) json.RawMessage {
 	}
 	r.History[0].Errors = append(r.History[0].Errors, *attempts[1].CorrectorError)
 	r.History[3].Errors = []sdk.Finding{{Message: "not evaluated"}}
-	return core.MustJSON(r)
+	return jsontext.MustEncode(r)
 }
 
 // recordLoop records the attempts of a visit and returns its result.
@@ -172,7 +173,7 @@ func TestResultsThatHoldTheirHistoryAreReadAsTheyAre(t *testing.T) {
 	visit := b.recordLoop(rec, 1, "first", core.StatusExhausted)
 	b.must(rec.RecordVisit(b.ctx, visit))
 	b.must(rec.RecordEnd(b.ctx, &core.Run{ID: runID, Status: core.StatusExhausted}, nil))
-	b.rewrite(corerun.VisitKey(runID, 1), func([]byte) []byte { return core.MustJSON(visit) })
+	b.rewrite(corerun.VisitKey(runID, 1), func([]byte) []byte { return jsontext.MustEncode(visit) })
 	b.rewrite(corerun.ResultKey(runID), func([]byte) []byte { return []byte(`{"result":{"as":"it was"}}`) })
 	visits, err := b.runs.Visits(b.ctx, runID)
 	b.must(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/codec"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -160,7 +161,7 @@ func hourKey(r *runRecord) []byte { return partKey(r.StartedAt, r.Namespace, r.W
 // partKey is the key of the part that counts what has an id. The names of a workflow and a
 // namespace may have any length, so the key has their digest.
 func partKey(at time.Time, namespace, workflow, id string) []byte {
-	names := sha256.Sum256(core.MustJSON([]string{namespace, workflow}))
+	names := sha256.Sum256(jsontext.MustEncode([]string{namespace, workflow}))
 	part := fnv.New32a()
 	_, _ = part.Write([]byte(id)) // never fails
 	return append(append(hoursKey(hourOf(at)), names[:]...), byte(part.Sum32()%hourParts))
@@ -220,7 +221,7 @@ func putHour(tx core.Tx, key []byte, record *hourRecord) error {
 	if record.Ended() == 0 {
 		return tx.Delete(key)
 	}
-	return tx.Put(key, core.MustJSON(record))
+	return tx.Put(key, jsontext.MustEncode(record))
 }
 
 // EndedTurn is a turn of an agent that had its feedback. It has the fields of memory.EndedTurn.

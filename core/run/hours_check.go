@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -54,7 +55,7 @@ func eachWrongPart(ctx context.Context, r core.Reader, each EachTurn, fn func(wr
 			}
 			delete(right, string(key))
 			delete(turns, string(key))
-			if part == nil || !bytes.Equal(value, core.MustJSON(part)) {
+			if part == nil || !bytes.Equal(value, jsontext.MustEncode(part)) {
 				return true, fn(wrongPart{string(key), bytes.Clone(value), part})
 			}
 			return true, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The result of inject.snapshot has its blocks with their payloads, and the prompt, which repeats
@@ -20,7 +21,7 @@ const (
 )
 
 // blockMemory is the memory whose text a block has; "" if it has none.
-func blockMemory(members []core.Member) string {
+func blockMemory(members []jsontext.Member) string {
 	found := map[string]string{}
 	for _, m := range members {
 		if m.Key == "memory_id" || m.Key == payloadField {
@@ -43,17 +44,17 @@ func withoutPrompt(result json.RawMessage, recalled bool) json.RawMessage {
 	if at < 0 || !recalled {
 		return result
 	}
-	members[at].Value = core.MustJSON(purgedText)
-	return core.JoinMembers(members)
+	members[at].Value = jsontext.MustEncode(purgedText)
+	return jsontext.JoinMembers(members)
 }
 
 // withPrompt restores a prompt that was removed.
 func withPrompt(result json.RawMessage) json.RawMessage {
 	members, at := promptOf(result)
-	if at < 0 || string(members[at].Value) != string(core.MustJSON(purgedText)) {
+	if at < 0 || string(members[at].Value) != string(jsontext.MustEncode(purgedText)) {
 		return result
 	}
-	blocks := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == blocksField })
+	blocks := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == blocksField })
 	var list []struct {
 		Payload string `json:"payload"`
 	}
@@ -64,19 +65,19 @@ func withPrompt(result json.RawMessage) json.RawMessage {
 	for i := range list {
 		payloads[i] = list[i].Payload
 	}
-	members[at].Value = core.MustJSON(strings.Join(payloads, "\n\n"))
-	return core.JoinMembers(members)
+	members[at].Value = jsontext.MustEncode(strings.Join(payloads, "\n\n"))
+	return jsontext.JoinMembers(members)
 }
 
 // promptOf finds the prompt among the members of a snapshot; at is -1 if the result isn't a
 // snapshot with a prompt.
-func promptOf(result json.RawMessage) (members []core.Member, at int) {
+func promptOf(result json.RawMessage) (members []jsontext.Member, at int) {
 	if !strings.Contains(string(result), blocksField) {
 		return nil, -1
 	}
-	members = core.Members(result)
-	if !slices.ContainsFunc(members, func(m core.Member) bool { return m.Key == blocksField }) {
+	members = jsontext.Members(result)
+	if !slices.ContainsFunc(members, func(m jsontext.Member) bool { return m.Key == blocksField }) {
 		return nil, -1
 	}
-	return members, slices.IndexFunc(members, func(m core.Member) bool { return m.Key == promptField })
+	return members, slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == promptField })
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Prompts repeat memories that the run was given, so a purge must remove them, but attempts and
@@ -164,7 +165,7 @@ func forgetPrompts(tx core.Tx, memoryID string) error {
 			}
 		}
 		for key, list := range changed {
-			if err := tx.Put([]byte(key), core.MustJSON(list)); err != nil {
+			if err := tx.Put([]byte(key), jsontext.MustEncode(list)); err != nil {
 				return err
 			}
 		}

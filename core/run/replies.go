@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -68,7 +69,7 @@ var replies = table.Kind[replyRecord]{
 	},
 	Indices: []table.Index[replyRecord]{
 		{Prefix: replyTimePrefix, Doc: "at(8) `/` digest | index by age: the record's size in bytes, as decimal text", ID: replyTimeDigest, Entries: func(digest string, r *replyRecord) []table.Entry {
-			return []table.Entry{{Key: table.NumberKey(replyTimePrefix, uint64(r.At), digest), Value: []byte(strconv.Itoa(len(core.MustJSON(r))))}}
+			return []table.Entry{{Key: table.NumberKey(replyTimePrefix, uint64(r.At), digest), Value: []byte(strconv.Itoa(len(jsontext.MustEncode(r))))}}
 		}},
 		{Prefix: replyMemoryPrefix,
 			Doc:    "memory `/` digest | index: empty; one for each of the reply's memories, so that a purge finds the reply",

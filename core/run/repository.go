@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -99,7 +100,7 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 		return err
 	}
 	return journal.Append(ctx, tx, Stream(r.ID), r.UpdatedAt, journal.RunStarted{
-		Workflow: r.Workflow, Source: core.Digest(core.MustJSON(r.Source)), State: core.Digest(r.State),
+		Workflow: r.Workflow, Source: core.Digest(jsontext.MustEncode(r.Source)), State: core.Digest(r.State),
 	})
 }
 

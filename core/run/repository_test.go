@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -44,7 +45,7 @@ func newBenchOn(t *testing.T, s core.Store) *bench {
 func (b *bench) create(id string) *core.Run {
 	b.t.Helper()
 	run := &core.Run{
-		ID: id, Workflow: "demo", State: core.MustJSON(map[string]any{"n": 1}),
+		ID: id, Workflow: "demo", State: jsontext.MustEncode(map[string]any{"n": 1}),
 		Source: core.Source{File: "demo.yaml", Text: "nodes: []", Files: map[string]string{"a.json": "{}"}},
 	}
 	b.must(b.runs.Create(b.ctx, run))
@@ -206,7 +207,7 @@ func TestResume(t *testing.T) {
 	b.must(third.Attempts(1, "loop").RecordOutput(b.ctx, output(2)))
 	b.must(third.Attempts(1, "loop").RecordVerdict(b.ctx, judged(2)))
 	wantUsed(b, other, end.Open)
-	b.must(third.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "loop", Result: core.MustJSON("ok")}))
+	b.must(third.RecordVisit(b.ctx, &core.Visit{Number: 1, Node: "loop", Result: jsontext.MustEncode("ok")}))
 	wantUsed(b, other, core.RunUsage{})
 	end.Status, end.Error = core.StatusPassed, nil
 	b.must(third.RecordEnd(b.ctx, &end, nil))

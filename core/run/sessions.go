@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The result of inject.snapshot also has blocks with texts of its session, which may repeat
@@ -27,8 +28,8 @@ func changeSessions(result json.RawMessage, change func(session, digest string) 
 	if !bytes.Contains(result, []byte(blocksField)) || !bytes.Contains(result, []byte(keyedDigest)) {
 		return result, false, nil
 	}
-	members := core.Members(result)
-	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == blocksField })
+	members := jsontext.Members(result)
+	at := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == blocksField })
 	session := textOf(members, sessionField)
 	var list []json.RawMessage
 	if at < 0 || session == "" || json.Unmarshal(members[at].Value, &list) != nil {
@@ -36,9 +37,9 @@ func changeSessions(result json.RawMessage, change func(session, digest string) 
 	}
 	has := false
 	for i := range list {
-		block := core.Members(list[i])
+		block := jsontext.Members(list[i])
 		digest := textOf(block, "payload_digest")
-		in := slices.IndexFunc(block, func(m core.Member) bool { return m.Key == payloadField })
+		in := slices.IndexFunc(block, func(m jsontext.Member) bool { return m.Key == payloadField })
 		if in < 0 || textOf(block, "memory_id") != "" || !strings.HasPrefix(digest, keyedDigest) {
 			continue
 		}
@@ -48,15 +49,15 @@ func changeSessions(result json.RawMessage, change func(session, digest string) 
 			return nil, false, err
 		}
 		if found {
-			block[in].Value = core.MustJSON(payload)
-			list[i] = core.JoinMembers(block)
+			block[in].Value = jsontext.MustEncode(payload)
+			list[i] = jsontext.JoinMembers(block)
 		}
 	}
 	if !has {
 		return result, false, nil
 	}
 	members[at].Value = joinList(list)
-	return core.JoinMembers(members), true, nil
+	return jsontext.JoinMembers(members), true, nil
 }
 
 // withoutSessions removes the texts of a session from a snapshot.
@@ -70,15 +71,15 @@ func withoutSessions(result json.RawMessage) (json.RawMessage, bool) {
 func withSessions(r core.Reader, result json.RawMessage) (json.RawMessage, error) {
 	result, _, err := changeSessions(result, func(session, digest string) (string, bool, error) {
 		value, found, err := r.Get([]byte(sessionTexts + session + "/" + digest))
-		payload := textOf(core.Members(value), payloadField)
+		payload := textOf(jsontext.Members(value), payloadField)
 		return payload, found && payload != "", err
 	})
 	return result, err
 }
 
 // textOf is the text of a member; "" if it is missing, or no text.
-func textOf(members []core.Member, key string) (text string) {
-	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == key })
+func textOf(members []jsontext.Member, key string) (text string) {
+	at := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == key })
 	if at >= 0 && json.Unmarshal(members[at].Value, &text) != nil {
 		return ""
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -63,9 +64,9 @@ type visitRecord struct {
 
 // putTexts removes the texts of memories from a visit, and stores them.
 func putTexts(tx core.Tx, run string, v *visitRecord, purged core.Purged) error {
-	texts := map[string][]core.Member{}
+	texts := map[string][]jsontext.Member{}
 	var ids []string
-	result, err := changeMemories(v.Result, func(id, block string, members []core.Member) error {
+	result, err := changeMemories(v.Result, func(id, block string, members []jsontext.Member) error {
 		if texts[id] == nil {
 			ids = append(ids, id)
 		}
@@ -99,15 +100,15 @@ func putTexts(tx core.Tx, run string, v *visitRecord, purged core.Purged) error 
 }
 
 // takeTexts replaces the texts of a memory, and returns them.
-func takeTexts(block string, members []core.Member) (texts []core.Member) {
+func takeTexts(block string, members []jsontext.Member) (texts []jsontext.Member) {
 	for i, m := range members {
 		if !isText(m.Key) {
 			continue
 		}
-		texts = append(texts, core.Member{Key: textName(block, m.Key), Value: m.Value})
-		members[i].Value = core.MustJSON(purgedText)
+		texts = append(texts, jsontext.Member{Key: textName(block, m.Key), Value: m.Value})
+		members[i].Value = jsontext.MustEncode(purgedText)
 		if m.Key == "tags" {
-			members[i].Value = core.MustJSON([]string{purgedText})
+			members[i].Value = jsontext.MustEncode([]string{purgedText})
 		}
 	}
 	return texts
@@ -123,12 +124,12 @@ func textName(block, key string) string {
 }
 
 // salted are texts with a salt.
-func salted(texts []core.Member) (json.RawMessage, error) {
+func salted(texts []jsontext.Member) (json.RawMessage, error) {
 	salt := make([]byte, textSaltBytes)
 	if _, err := io.ReadFull(rand.Reader, salt); err != nil {
 		return nil, err
 	}
-	return core.JoinMembers(append(texts, core.Member{Key: "salt", Value: core.MustJSON(base64.RawURLEncoding.EncodeToString(salt))})), nil
+	return jsontext.JoinMembers(append(texts, jsontext.Member{Key: "salt", Value: jsontext.MustEncode(base64.RawURLEncoding.EncodeToString(salt))})), nil
 }
 
 // isText reports whether the member of a memory with that name is removed by a purge.
@@ -142,18 +143,18 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 	if !v.apart() {
 		return v.Result, nil
 	}
-	result, err := changeMemories(v.Result, func(id, block string, members []core.Member) error {
+	result, err := changeMemories(v.Result, func(id, block string, members []jsontext.Member) error {
 		key := textKey(id, run, v.Number)
 		value, found, err := r.Get(key)
 		if err != nil || !found {
 			return err
 		}
-		texts := core.Members(value)
+		texts := jsontext.Members(value)
 		if texts == nil {
 			return visitRecords.Damaged(key, "it can't be decoded")
 		}
 		for i := range members {
-			at := slices.IndexFunc(texts, func(t core.Member) bool { return t.Key == textName(block, members[i].Key) })
+			at := slices.IndexFunc(texts, func(t jsontext.Member) bool { return t.Key == textName(block, members[i].Key) })
 			if isText(members[i].Key) && at >= 0 {
 				members[i].Value = texts[at].Value
 			}
@@ -173,23 +174,23 @@ func withTexts(r core.Reader, run string, v *visitRecord) (json.RawMessage, erro
 // keeps the rest byte for byte. The result of memory.observe is a memory; the result of
 // memory.recall has a list of memories, and the result of inject.snapshot a list of blocks, some
 // of which have a memory's text.
-func changeMemories(result json.RawMessage, change func(id, block string, members []core.Member) error) (json.RawMessage, error) {
+func changeMemories(result json.RawMessage, change func(id, block string, members []jsontext.Member) error) (json.RawMessage, error) {
 	if !bytes.Contains(result, []byte(`"content"`)) && !bytes.Contains(result, []byte(blocksField)) {
 		return result, nil
 	}
-	members := core.Members(result)
+	members := jsontext.Members(result)
 	if id := memoryID(members); id != "" {
 		err := change(id, "", members)
-		return core.JoinMembers(members), err
+		return jsontext.JoinMembers(members), err
 	}
-	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == "memories" || m.Key == blocksField })
+	at := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == "memories" || m.Key == blocksField })
 	var list []json.RawMessage
 	if at < 0 || json.Unmarshal(members[at].Value, &list) != nil {
 		return result, nil
 	}
 	changed := false
 	for i := range list {
-		memory := core.Members(list[i])
+		memory := jsontext.Members(list[i])
 		id, block := memoryID(memory), ""
 		if members[at].Key == blocksField {
 			id, block = blockMemory(memory), strconv.Itoa(i)
@@ -198,18 +199,18 @@ func changeMemories(result json.RawMessage, change func(id, block string, member
 			if err := change(id, block, memory); err != nil {
 				return nil, err
 			}
-			list[i], changed = core.JoinMembers(memory), true
+			list[i], changed = jsontext.JoinMembers(memory), true
 		}
 	}
 	if !changed {
 		return result, nil
 	}
 	members[at].Value = joinList(list)
-	return core.JoinMembers(members), nil
+	return jsontext.JoinMembers(members), nil
 }
 
 // memoryID is the id of the memory in an object; "" if the object isn't a memory.
-func memoryID(members []core.Member) string {
+func memoryID(members []jsontext.Member) string {
 	found := map[string]string{}
 	for _, m := range members {
 		switch m.Key {

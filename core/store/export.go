@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -65,7 +66,7 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 		if err != nil {
 			return err
 		}
-		out.line(core.MustJSON(exportHeader{exportVersion, format}))
+		out.line(jsontext.MustEncode(exportHeader{exportVersion, format}))
 		without := append(slices.Clip(derived), metaPrefix)
 		total := int64(0)
 		if progress != nil {
@@ -91,7 +92,7 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 	if err != nil {
 		return out.moved, sdk.Wrap("export the store", err)
 	}
-	out.line(core.MustJSON(exportEnd{true, out.moved.Records, digestText(out.digest)}))
+	out.line(jsontext.MustEncode(exportEnd{true, out.moved.Records, digestText(out.digest)}))
 	if err := out.flush(); err != nil {
 		return out.moved, sdk.Errorf(sdk.Unavailable, "export_io", "export the store: %w", err).
 			WithHint("check the free space and the permissions of its folder")
@@ -127,7 +128,7 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	switch {
 	case isPlainJSON(value):
 		// Added unchanged: the encoder would reformat it.
-		head, err := core.EncodeJSON(line)
+		head, err := jsontext.Encode(line)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func encodeLine(key, value []byte) ([]byte, error) {
 	default:
 		line.RawValue = value
 	}
-	return core.EncodeJSON(line)
+	return jsontext.Encode(line)
 }
 
 // isPlainJSON reports whether a value can be put into a line unchanged, and reads back as

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -168,7 +169,7 @@ type migration struct {
 }
 
 func (m migration) put(tx core.Tx) error {
-	return tx.Put([]byte(migrationKey), core.MustJSON(m))
+	return tx.Put([]byte(migrationKey), jsontext.MustEncode(m))
 }
 
 // readMigration returns the step that is under way; nil if there is none.
@@ -178,7 +179,7 @@ func readMigration(r core.Reader) (*migration, error) {
 		return nil, err
 	}
 	var m migration
-	if err := core.DecodeStrict(value, &m); err != nil || m.To < 2 {
+	if err := jsontext.DecodeStrict(value, &m); err != nil || m.To < 2 {
 		return nil, unknownFormat("its marker %s is %.20q", migrationKey, value)
 	}
 	return &m, nil

@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 
 	"github.com/reflectory/reflectory/core"
@@ -75,7 +76,7 @@ func someRuns(t *testing.T, s core.Store) []string {
 	ids := []string{runID[:35] + "1", runID[:35] + "2", runID[:35] + "3"}
 	runs := run.NewRepository(s, &coretest.Clock{})
 	runOf := func(i int) *core.Run {
-		return &core.Run{ID: ids[i], Workflow: "w", State: core.MustJSON(map[string]any{})}
+		return &core.Run{ID: ids[i], Workflow: "w", State: jsontext.MustEncode(map[string]any{})}
 	}
 	if err := recordRun(t, runs, runOf(0), 3); err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func dump(t *testing.T, s core.Store) map[string]string {
 const runID = "0193f2a0-0000-7000-8000-000000000001"
 
 func output(i int) *core.Attempt {
-	return &core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: core.MustJSON(i), Usage: sdk.Usage{TokensIn: 1}}
+	return &core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: jsontext.MustEncode(i), Usage: sdk.Usage{TokensIn: 1}}
 }
 
 func judged(i int) *core.Attempt {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -105,7 +106,7 @@ func DrainHost(ctx context.Context, s core.Store, id string) (h HostRecord, err 
 			return err
 		}
 		h.Draining = true
-		return tx.Put(hostKey(id), core.MustJSON(h))
+		return tx.Put(hostKey(id), jsontext.MustEncode(h))
 	})
 	return h, sdk.Wrap("drain host "+core.Cut(id), err)
 }

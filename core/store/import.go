@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -117,7 +118,7 @@ func (in *importer) invalid(format string, args ...any) error {
 
 func (in *importer) header(line []byte) error {
 	var h exportHeader
-	if err := core.DecodeStrict(line, &h); err != nil || h.Version < 1 || h.Format < 1 {
+	if err := jsontext.DecodeStrict(line, &h); err != nil || h.Version < 1 || h.Format < 1 {
 		return in.invalid("this isn't an export of a store")
 	}
 	if h.Version > exportVersion || h.Format > Format {
@@ -133,10 +134,10 @@ func (in *importer) header(line []byte) error {
 // record processes one key.
 func (in *importer) record(ctx context.Context, line []byte) error {
 	var l exportLine
-	if err := core.DecodeStrict(line, &l); err != nil {
+	if err := jsontext.DecodeStrict(line, &l); err != nil {
 		return in.invalid("%v", err)
 	}
-	if at := core.InvalidText(line); at >= 0 && (l.Value == nil || !utf8.Valid(line)) { // it would be stored changed
+	if at := jsontext.InvalidText(line); at >= 0 && (l.Value == nil || !utf8.Valid(line)) { // it would be stored changed
 		return in.invalid("it isn't UTF-8 text at byte %d", at+1)
 	}
 	rec, err := l.record()
@@ -212,7 +213,7 @@ func (in *importer) write(ctx context.Context) error {
 // end checks that the file is complete, and writes the rest.
 func (in *importer) end(ctx context.Context, line []byte) error {
 	var end exportEnd
-	if err := core.DecodeStrict(line, &end); err != nil || !end.End {
+	if err := jsontext.DecodeStrict(line, &end); err != nil || !end.End {
 		return in.invalid("this isn't the end of an export")
 	}
 	if end.Records != in.moved.Records {

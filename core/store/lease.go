@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -97,7 +98,7 @@ func TakeLease(ctx context.Context, s core.Store, what, holder string, seen Leas
 			return err
 		}
 		epoch = l.Epoch + 1
-		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Holder: holder, Epoch: epoch, Time: l.Time}))
+		return tx.Put(leaseKey(what), jsontext.MustEncode(LeaseRecord{Holder: holder, Epoch: epoch, Time: l.Time}))
 	})
 	return epoch, taken && err == nil, sdk.Wrap("take the lease of "+what, err)
 }
@@ -110,7 +111,7 @@ func ReleaseLease(ctx context.Context, s core.Store, what string, epoch uint64) 
 		if err != nil || l.Epoch != epoch {
 			return err
 		}
-		return tx.Put(leaseKey(what), core.MustJSON(LeaseRecord{Epoch: epoch + 1, Time: l.Time}))
+		return tx.Put(leaseKey(what), jsontext.MustEncode(LeaseRecord{Epoch: epoch + 1, Time: l.Time}))
 	}))
 }
 

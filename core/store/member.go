@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -219,7 +220,7 @@ func (m *Member) beat(ctx context.Context) error {
 		if kept, err = raiseLeases(tx, held, m.beatEvery()); err != nil {
 			return err
 		}
-		return tx.Put(hostKey(m.ID()), core.MustJSON(now))
+		return tx.Put(hostKey(m.ID()), jsontext.MustEncode(now))
 	})
 	if err != nil {
 		return sdk.Wrap("raise the host's beat", err)
@@ -275,7 +276,7 @@ func raiseLeases(tx core.Tx, held map[string]uint64, every time.Duration) (kept 
 		}
 		kept[what] = l.Epoch
 		l.raise(every)
-		if err := tx.Put(leaseKey(what), core.MustJSON(l)); err != nil {
+		if err := tx.Put(leaseKey(what), jsontext.MustEncode(l)); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -326,7 +327,7 @@ func TestMember_AnyStops(t *testing.T) {
 							if e := (entry{id, epoch}); len(list) == 0 || list[len(list)-1] != e {
 								list = append(list, e)
 							}
-							return tx.Put([]byte("log"), core.MustJSON(list))
+							return tx.Put([]byte("log"), jsontext.MustEncode(list))
 						})
 					}
 				})

@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -72,7 +73,7 @@ func (a *archive) decide(point string, ids ...string) {
 func (a *archive) decided(point string, ids ...string) error {
 	return a.writer().Update(a.Context(), func(tx *journal.Tx) error {
 		for _, id := range ids {
-			record := core.MustJSON(map[string]string{"decided": id})
+			record := jsontext.MustEncode(map[string]string{"decided": id})
 			if err := tx.Put([]byte("decision/"+id), record); err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ func (a *archive) decided(point string, ids ...string) error {
 func (a *archive) run(id string, status core.Status) {
 	a.Helper()
 	runs := run.NewRepository(a.store, a.clock)
-	run := &core.Run{ID: id, Workflow: "w", State: core.MustJSON(map[string]any{})}
+	run := &core.Run{ID: id, Workflow: "w", State: jsontext.MustEncode(map[string]any{})}
 	a.must(runs.Create(a.Context(), run))
 	rec := runs.Recorder(run)
 	for i := 1; i <= 2; i++ {
@@ -514,7 +515,7 @@ func TestPrune_WritersGoOn(t *testing.T) {
 			runs := run.NewRepository(s, a.clock)
 			all.Go(func() {
 				for n := range 5 {
-					run := &core.Run{ID: fmt.Sprintf("new-%d-%d", i, n), Workflow: "w", State: core.MustJSON(map[string]any{})}
+					run := &core.Run{ID: fmt.Sprintf("new-%d-%d", i, n), Workflow: "w", State: jsontext.MustEncode(map[string]any{})}
 					if err := recordRun(t, runs, run, 2); err != nil {
 						t.Error(err)
 					}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -58,7 +59,7 @@ func createSegments(dir string) (*segmentWriter, error) {
 		return nil, segmentError(dir, err)
 	}
 	w := &segmentWriter{file: file, lines: bufio.NewWriterSize(file, 1<<16), digest: sha256.New()}
-	return w, w.line(core.MustJSON(segmentFileHeader{segmentVersion}))
+	return w, w.line(jsontext.MustEncode(segmentFileHeader{segmentVersion}))
 }
 
 // line writes a line.
@@ -80,7 +81,7 @@ func (w *segmentWriter) segment(ctx context.Context, r core.Reader, p core.Pruna
 		return s, err
 	}
 	s = journal.Segment{Stream: p.Stream, First: p.First, Last: p.Last, Before: before.Head, Records: len(p.Records)}
-	if err := w.line(core.MustJSON(segmentHeader{s.Stream, s.First, s.Last, s.Before, s.Records})); err != nil {
+	if err := w.line(jsontext.MustEncode(segmentHeader{s.Stream, s.First, s.Last, s.Before, s.Records})); err != nil {
 		return s, err
 	}
 	chain := journal.Follow(p.Stream, journal.Head{Seq: p.First - 1, Hash: s.Before})
@@ -92,7 +93,7 @@ func (w *segmentWriter) segment(ctx context.Context, r core.Reader, p core.Pruna
 			s.From = e.At
 		}
 		s.To, s.Head = e.At, e.Hash
-		if err := w.line(core.MustJSON(e)); err != nil {
+		if err := w.line(jsontext.MustEncode(e)); err != nil {
 			return false, err
 		}
 		return e.Seq < s.Last, ctx.Err()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -60,7 +61,7 @@ type fileSegment struct {
 func (f *segmentFile) read(ctx context.Context) error {
 	var header segmentFileHeader
 	line, err := f.next()
-	if err == nil && (core.DecodeStrict(line, &header) != nil || header.Version < 1) || errors.Is(err, io.EOF) {
+	if err == nil && (jsontext.DecodeStrict(line, &header) != nil || header.Version < 1) || errors.Is(err, io.EOF) {
 		return f.broken("this isn't a file of segments")
 	}
 	if header.Version > segmentVersion {
@@ -109,7 +110,7 @@ func (f *segmentFile) more(ctx context.Context) ([]byte, error) {
 // segment reads a segment whose first line is given.
 func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 	var h segmentHeader
-	if err := core.DecodeStrict(line, &h); err != nil || h.Stream == "" || h.First < 1 || h.Last < h.First || h.Records < 0 {
+	if err := jsontext.DecodeStrict(line, &h); err != nil || h.Stream == "" || h.First < 1 || h.Last < h.First || h.Records < 0 {
 		return f.broken("this isn't the beginning of a segment")
 	}
 	if f.streams[h.Stream] != nil {
@@ -123,7 +124,7 @@ func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 			return err
 		}
 		var e journal.Entry
-		if err := core.DecodeStrict(line, &e); err != nil {
+		if err := jsontext.DecodeStrict(line, &e); err != nil {
 			return f.broken("this isn't an entry: %v", err)
 		}
 		if err := chain.Add(&e); err != nil {
@@ -141,7 +142,7 @@ func (f *segmentFile) segment(ctx context.Context, line []byte) error {
 			return err
 		}
 		var l exportLine
-		err = core.DecodeStrict(line, &l)
+		err = jsontext.DecodeStrict(line, &l)
 		if err == nil {
 			_, err = l.record()
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -108,7 +109,7 @@ func AssignTenants(ctx context.Context, main core.Store, database string, tenant
 			if there.Database != "" { // it was moved back: the other database has an older record
 				there.Epoch++
 			}
-			if err := tx.Put([]byte(tenantPrefix+tenant), core.MustJSON(tenantRecord{Database: database, Epoch: there.Epoch})); err != nil {
+			if err := tx.Put([]byte(tenantPrefix+tenant), jsontext.MustEncode(tenantRecord{Database: database, Epoch: there.Epoch})); err != nil {
 				return err
 			}
 		}

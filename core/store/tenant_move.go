@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -160,7 +161,7 @@ func (m *TenantMover) follow(ctx context.Context, rec, next tenantRecord) error 
 		case there != rec:
 			return m.changed()
 		}
-		return tx.Put([]byte(tenantPrefix+m.Tenant), core.MustJSON(next))
+		return tx.Put([]byte(tenantPrefix+m.Tenant), jsontext.MustEncode(next))
 	})
 }
 
@@ -183,7 +184,7 @@ func (m *TenantMover) advance(ctx context.Context, database string, rec tenantRe
 		case found && !there.before(rec):
 			return m.changed()
 		}
-		return tx.Put([]byte(tenantPrefix+m.Tenant), core.MustJSON(rec))
+		return tx.Put([]byte(tenantPrefix+m.Tenant), jsontext.MustEncode(rec))
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -74,7 +75,7 @@ func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Pro
 				c.problem(key, k.Passing, wrong)
 			}
 		}
-		if err := core.DecodeStrict(value, new(R)); k.Strict && err != nil {
+		if err := jsontext.DecodeStrict(value, new(R)); k.Strict && err != nil {
 			c.problem(key, false, "the record has a field that the program doesn't write: "+err.Error())
 		}
 		if err := c.record(key, id, rec); err != nil || also == nil {

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -182,7 +183,7 @@ func (k *Kind[R]) Parse(id string, value []byte) (rec *R, err error) {
 	if k.Decode != nil {
 		rec, err = k.Decode(id, value)
 	} else if err = json.Unmarshal(value, &rec); err != nil {
-		return nil, k.Damaged(k.key(id), "it can't be decoded: "+core.JSONProblem(err).Error())
+		return nil, k.Damaged(k.key(id), "it can't be decoded: "+jsontext.Problem(err).Error())
 	} else if rec == nil {
 		return nil, k.Damaged(k.key(id), "it is null")
 	}
@@ -261,7 +262,7 @@ func (k *Kind[R]) encode(rec *R) ([]byte, error) {
 	if k.Encode != nil {
 		return k.Encode(rec)
 	}
-	return core.EncodeJSON(rec)
+	return jsontext.Encode(rec)
 }
 
 // same reports whether a value is a record's.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // jsonSchema is a JSON Schema, or a part of one.
@@ -28,7 +28,7 @@ func Schema() json.RawMessage {
 		definitions[name] = objectOf(blocks()[name].Doc, name)
 	}
 	definitions[blockNode] = nodeSchema()
-	return core.MustJSON(jsonSchema{
+	return jsontext.MustEncode(jsonSchema{
 		"$schema": "http://json-schema.org/draft-07/schema#", "title": "Reflectory workflow", "$ref": ref(blockWorkflow)["$ref"],
 		"definitions": definitions,
 	})

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
@@ -98,7 +98,7 @@ func (l *loader) authorities(n *document.Node) json.RawMessage {
 	case text == "":
 		l.Add(n.At, "name a file that has one, between lines with BEGIN CERTIFICATE and END CERTIFICATE", "%q has no certificate in PEM", n.Text)
 	}
-	return core.MustJSON(text)
+	return jsontext.MustEncode(text)
 }
 
 // relativeToWorkflow is the path of a file relative to the folder of a workflow, which may also be
@@ -261,7 +261,7 @@ func (l *loader) promptFile(n *document.Node, names []string) part {
 		return constant(`""`)
 	}
 	if !template.Is(text) {
-		return constant(core.MustJSON(text))
+		return constant(jsontext.MustEncode(text))
 	}
 	t, found := template.Compile(text, names)
 	for _, p := range found {
@@ -294,7 +294,7 @@ func (l *loader) messages(n *document.Node, names []string) part {
 			}
 		}
 		m.Done()
-		all = append(all, object{{"role", constant(core.MustJSON(role))}, {"content", content}})
+		all = append(all, object{{"role", constant(jsontext.MustEncode(role))}, {"content", content}})
 	}
 	if len(all) == 0 {
 		l.Add(n.At, "", "messages is empty")

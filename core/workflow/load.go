@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -140,7 +141,7 @@ func (l *loader) settings(n *document.Node, p *Plan) {
 	p.Digests = b.oneOf("record") == core.PromptDigests
 	if llm := b.Get("llm"); llm != nil {
 		l.llmSettings = l.connection(llm, "settings.llm")
-		p.LLM = core.MustJSON(l.llmSettings)
+		p.LLM = jsontext.MustEncode(l.llmSettings)
 	}
 	b.Done()
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // references finds the files that JSON Schemas refer to by $ref.
@@ -27,7 +27,7 @@ func newReferences() *references {
 // scan collects what a schema declares and refers to.
 func (r *references) scan(schema json.RawMessage, base *url.URL) {
 	r.known[base.String()] = true
-	if v, err := core.DecodeJSON(schema); err == nil {
+	if v, err := jsontext.Decode(schema); err == nil {
 		r.walk(v, base)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
@@ -252,7 +253,7 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	if err != nil {
 		return nil, err
 	}
-	data, err := core.EncodeJSON(result)
+	data, err := jsontext.Encode(result)
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Internal, "result_invalid", "the result of %s can't be encoded: %w", node.ActionName, err)
 	}

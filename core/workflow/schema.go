@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -29,21 +30,21 @@ func (l *loader) schema(b *block) action.Step {
 	documents := l.documents(b)
 	l.references(b, content, base, documents)
 
-	config := object{{"schema", constant(content)}, {"base", constant(core.MustJSON(base.String()))}}
+	config := object{{"schema", constant(content)}, {"base", constant(jsontext.MustEncode(base.String()))}}
 	for key, n := range map[string]string{
 		"draft":   strings.Replace(b.oneOf("draft"), "draft20", "20", 1),
 		"formats": b.oneOf("formats"),
 		"scoring": b.oneOf("scoring"),
 	} {
 		if n != "" {
-			config = append(config, field{key, constant(core.MustJSON(n))})
+			config = append(config, field{key, constant(jsontext.MustEncode(n))})
 		}
 	}
 	if b.Flag("coerce") {
 		config = append(config, field{"coerce", constant("true")})
 	}
 	if len(documents) > 0 {
-		config = append(config, field{"documents", constant(core.MustJSON(documents))})
+		config = append(config, field{"documents", constant(jsontext.MustEncode(documents))})
 	}
 	slices.SortFunc(config, func(a, b field) int { return strings.Compare(a.key, b.key) })
 	if content == nil {
@@ -126,7 +127,7 @@ func inFolder(name string) (string, bool) {
 func decodeFile(name, text string) (json.RawMessage, []document.Problem) {
 	found := &document.Problems{File: name}
 	if path.Ext(name) == ".json" {
-		if _, err := core.DecodeJSON([]byte(text)); err != nil {
+		if _, err := jsontext.Decode([]byte(text)); err != nil {
 			found.Add(document.Pos{Line: 1, Column: 1}, "", "%v", err)
 			return nil, found.List()
 		}

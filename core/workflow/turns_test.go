@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 )
@@ -315,7 +316,7 @@ func TestOnlyTheNewestRecallOfANodeIsReadAndOnlyLoopsAfterItTellOfIt(t *testing.
 		return core.Visit{Number: visit, Node: "tips", Result: json.RawMessage(result), Next: next}
 	}
 	visits := []core.Visit{ // as a goto led
-		recalled(1, "work"), {Number: 2, Node: "work", Result: core.MustJSON(loopOf(core.StatusPassed, 1, 1)), Next: "tips"}, recalled(3, "last"),
+		recalled(1, "work"), {Number: 2, Node: "work", Result: jsontext.MustEncode(loopOf(core.StatusPassed, 1, 1)), Next: "tips"}, recalled(3, "last"),
 	}
 	c := &class{}
 	runner := workflow.Runner{Actions: &pupils{}, Recorder: &recorder{}, Teacher: c, Clock: fixedClock{}}

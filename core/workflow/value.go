@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
@@ -37,7 +37,7 @@ func (t templated) append(out []byte, vars map[string]any) ([]byte, error) {
 	if t.asText {
 		var text string
 		if text, err = t.Text(vars); err == nil {
-			data = core.MustJSON(text)
+			data = jsontext.MustEncode(text)
 		}
 	} else {
 		data, err = t.JSON(vars)
@@ -62,7 +62,7 @@ func (o object) append(out []byte, vars map[string]any) ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(out, core.MustJSON(f.key)...), ':')
+		out = append(append(out, jsontext.MustEncode(f.key)...), ':')
 		var err error
 		if out, err = f.value.append(out, vars); err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ func (v *value) Render(seen action.Variables) (json.RawMessage, error) {
 			vars[name] = nil
 			continue
 		}
-		decoded, err := core.DecodeJSON(data)
+		decoded, err := jsontext.Decode(data)
 		if err != nil {
 			return nil, sdk.Wrap("read "+name+" for templates", err)
 		}
@@ -186,7 +186,7 @@ func (v *value) Render(seen action.Variables) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if vars["context"], err = core.DecodeJSON(data); err != nil {
+		if vars["context"], err = jsontext.Decode(data); err != nil {
 			return nil, sdk.Wrap("read context for templates", err)
 		}
 	}

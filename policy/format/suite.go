@@ -1,8 +1,8 @@
 package format
 
 import (
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Bounds of a suite.
@@ -150,7 +150,7 @@ func (r *reader) given(n *document.Node) Given {
 
 // value reads a value as JSON would represent it.
 func (r *reader) value(n *document.Node) any {
-	v, err := core.DecodeJSON(n.JSON(nil))
+	v, err := jsontext.Decode(n.JSON(nil))
 	if err != nil {
 		r.found.Add(n.At, "", "this value can't be used here: %v", err)
 	}

@@ -75,7 +75,7 @@ func compileAlone(env *Env, text *format.Text, found *format.Problems, compile f
 }
 
 // Eval evaluates the condition with variables by name, as encoding/json and
-// core.DecodeJSON make them. It fails with [ErrTooDear], [ErrTooLong], the context's
+// jsontext.Decode make them. It fails with [ErrTooDear], [ErrTooLong], the context's
 // error, or an error of CEL.
 func (c *Condition) Eval(ctx context.Context, vars map[string]any) (bool, error) {
 	if err := ctx.Err(); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
@@ -35,7 +35,7 @@ func (in *inputs) Input(i int) program.Value {
 
 func newInputs(t testing.TB, env *program.Env, text string) *inputs {
 	t.Helper()
-	v, err := core.DecodeJSON([]byte(text))
+	v, err := jsontext.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

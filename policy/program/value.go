@@ -33,7 +33,7 @@ func Text(x string) Value { return Value{v: types.String(x)} }
 // Bool is true or false.
 func Bool(x bool) Value { return Value{v: types.Bool(x)} }
 
-// Any is a value as encoding/json and core.DecodeJSON make it, or a []string. It
+// Any is a value as encoding/json and jsontext.Decode make it, or a []string. It
 // isn't copied: it must not change while a policy runs.
 func Any(x any) Value { return Value{v: types.DefaultTypeAdapter.NativeToValue(x)} }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -23,7 +24,7 @@ func newReflectory(w *work) *reflectory {
 			return &sdk.CorrectResponse{Output: w.correct(req.Output)}, nil
 		}),
 		Limits: loop.Limits{MaxIterations: maxIterations},
-		State:  core.MustJSON(map[string]string{"request": request}),
+		State:  jsontext.MustEncode(map[string]string{"request": request}),
 		RunID:  "run",
 		Node:   "draft",
 	}}

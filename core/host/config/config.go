@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/outbound"
 )
 
@@ -183,9 +183,9 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 	var out bytes.Buffer
 	for i, s := range c.List() {
 		out.WriteByte("{,"[min(i, 1)])
-		out.Write(core.MustJSON(s.Name))
+		out.Write(jsontext.MustEncode(s.Name))
 		out.WriteByte(':')
-		out.Write(core.MustJSON(s))
+		out.Write(jsontext.MustEncode(s))
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
 )
@@ -55,7 +55,7 @@ func asked(model, url, keyEnv Setting) json.RawMessage {
 	if keyEnv.Value != "" {
 		llm["api_key_env"] = keyEnv.Value
 	}
-	return core.MustJSON(llm)
+	return jsontext.MustEncode(llm)
 }
 
 // endpointKey is an endpoint, and a variable whose value may be sent there.

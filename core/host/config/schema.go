@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // schema is a JSON Schema, or a part of one.
@@ -26,7 +27,7 @@ func Schema() json.RawMessage {
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	root["title"] = "Reflectory settings"
 	root["description"] = "The settings of a host. Paths are relative to this file's folder; flags and environment variables beat what is here."
-	return core.MustJSON(root)
+	return jsontext.MustEncode(root)
 }
 
 // groupSchema is the schema of the mapping at a key.

@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -201,8 +202,8 @@ func TestAuditEntries_TellNothingOfOtherStreams(t *testing.T) {
 		t.Helper()
 		one := refused(t, ctx, c, "audit_entries", &operation.AuditEntries{Stream: there}, reason)
 		other := refused(t, ctx, c, "audit_entries", &operation.AuditEntries{Stream: absent}, reason)
-		if got := bytes.ReplaceAll(core.MustJSON(core.NewErrorInfo(one)), []byte(there[strings.Index(there, "/")+1:]), []byte(absent[strings.Index(absent, "/")+1:])); !bytes.Equal(got, core.MustJSON(core.NewErrorInfo(other))) {
-			t.Errorf("%s is refused with %s, and %s, which isn't there, with %s", there, got, absent, core.MustJSON(core.NewErrorInfo(other)))
+		if got := bytes.ReplaceAll(jsontext.MustEncode(core.NewErrorInfo(one)), []byte(there[strings.Index(there, "/")+1:]), []byte(absent[strings.Index(absent, "/")+1:])); !bytes.Equal(got, jsontext.MustEncode(core.NewErrorInfo(other))) {
+			t.Errorf("%s is refused with %s, and %s, which isn't there, with %s", there, got, absent, jsontext.MustEncode(core.NewErrorInfo(other)))
 		}
 	}
 	same(bot, "run/run-of-b", "run/run-of-x", "stream_not_found")
@@ -255,7 +256,7 @@ func TestAuditHead_OfARootThatAnotherHostWrites(t *testing.T) {
 	db := mem.Open()
 	h := toolsHost(t, db)
 	err := db.Update(t.Context(), func(tx core.Tx) error {
-		return tx.Put([]byte("lease/"+store.LeaseRoot), core.MustJSON(store.LeaseRecord{Holder: "other", Epoch: 1, Beat: 1}))
+		return tx.Put([]byte("lease/"+store.LeaseRoot), jsontext.MustEncode(store.LeaseRecord{Holder: "other", Epoch: 1, Beat: 1}))
 	})
 	if err == nil {
 		err = h.Membership.Join(operator(t), host.JoinOptions{})

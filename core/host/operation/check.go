@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -90,7 +91,7 @@ func PointerOf(details map[string]any) string {
 	field, _ := details["field"].(string)
 	pointer := ""
 	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return strings.ContainsRune(".[]", r) }) {
-		pointer += "/" + core.EscapePointer(part)
+		pointer += "/" + jsontext.EscapePointer(part)
 	}
 	return pointer
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -273,7 +274,7 @@ func TestSession_NameOfARunIsItsOwn(t *testing.T) {
 	got, err := w.Do(owner, "session_get", &operation.SessionGet{Session: first.ID})
 	w.Must(err)
 	if s := got.(*operation.Session); s.Session.Session != first.ID || len(s.Items) != 1 || s.Items[0].Feedback == nil {
-		t.Errorf("its owner reads %s", core.MustJSON(s))
+		t.Errorf("its owner reads %s", jsontext.MustEncode(s))
 	}
 }
 
@@ -292,7 +293,7 @@ func TestSession_OfSeveralOwnersIsShown(t *testing.T) {
 		owners = append(owners, s.Owner)
 		got := try[operation.Session](w, "session_get", &operation.SessionGet{Session: s.Key})
 		if got.Owner != s.Owner || got.Session.Session != "s" || got.Items[0].Feedback.Session != "s" {
-			t.Errorf("session s of %s is read as %s", s.Owner, core.MustJSON(got))
+			t.Errorf("session s of %s is read as %s", s.Owner, jsontext.MustEncode(got))
 		}
 	}
 	failedTurn(w, subject("a"), "only", here)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -34,7 +35,7 @@ func TestDecisionGet_OfTheGate(t *testing.T) {
 			t.Errorf("%s: %+v\nwant %+v", name, d.Matches, want)
 		}
 		var read operation.Decision
-		if err := json.Unmarshal(core.MustJSON(d), &read); err != nil || read.Gate == nil || read.Gate.Utility != utility {
+		if err := json.Unmarshal(jsontext.MustEncode(d), &read); err != nil || read.Gate == nil || read.Gate.Utility != utility {
 			t.Errorf("%s: read as %+v, %v", name, read, err)
 		}
 	}

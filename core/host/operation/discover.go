@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/discover"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -56,7 +57,7 @@ func (in *Discover) check() error {
 func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.Answer, err error) {
 	var best []discover.Ranked
 	err = c.withSet(func(set *install.Set) error {
-		key := core.Digest(core.MustJSON([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
+		key := core.Digest(jsontext.MustEncode([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
 		ranked, err := c.Host.Discoveries.Rank(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
 			return candidates(ctx, c, set)
 		})

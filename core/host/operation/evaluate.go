@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -169,7 +170,7 @@ func checkInput(field string, value json.RawMessage) error {
 	}
 	err := state.CheckInput(field, value)
 	if err == nil {
-		_, err = core.DecodeJSON(value)
+		_, err = jsontext.Decode(value)
 		err = sdk.Wrap(field, err)
 	}
 	if err != nil {

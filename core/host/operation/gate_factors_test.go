@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestGate_AnswersHaveFactorsAsTexts, in every operation whose answer has a decision; what is
@@ -22,15 +23,15 @@ func TestGate_AnswersHaveFactorsAsTexts(t *testing.T) {
 		out, err := w.Do(core.Operator(""), name, in)
 		w.Must(err)
 		var decoded any
-		w.Must(json.Unmarshal(core.MustJSON(out), &decoded))
+		w.Must(json.Unmarshal(jsontext.MustEncode(out), &decoded))
 		found := factorsIn(decoded)
 		if len(found) == 0 {
-			t.Errorf("%s has no factors: %s", name, core.MustJSON(out))
+			t.Errorf("%s has no factors: %s", name, jsontext.MustEncode(out))
 		}
 		for _, factors := range found {
 			var texts []string
-			if err := json.Unmarshal(core.MustJSON(factors), &texts); err != nil || texts == nil || !slices.Equal(texts, want) {
-				t.Errorf("%s has the factors %s, want %q", name, core.MustJSON(factors), want)
+			if err := json.Unmarshal(jsontext.MustEncode(factors), &texts); err != nil || texts == nil || !slices.Equal(texts, want) {
+				t.Errorf("%s has the factors %s, want %q", name, jsontext.MustEncode(factors), want)
 			}
 		}
 	}
@@ -43,7 +44,7 @@ func TestGate_AnswersHaveFactorsAsTexts(t *testing.T) {
 	made, err := w.Host.Memories.Gate.Decisions(w.Ctx, id)
 	w.Must(err)
 	answer("decision_get", &operation.DecisionGet{ID: made[0].ID}, want...)
-	if stored := string(core.MustJSON(made[0])); !strings.Contains(stored, `"omega_factors":{"upstream_status_score":0,"codebase_verification_score":null,"runtime_utility_trend_score":1e-7,"notes":["a=b","Z"]}`) {
+	if stored := string(jsontext.MustEncode(made[0])); !strings.Contains(stored, `"omega_factors":{"upstream_status_score":0,"codebase_verification_score":null,"runtime_utility_trend_score":1e-7,"notes":["a=b","Z"]}`) {
 		t.Errorf("the stored decision is %s", stored)
 	}
 	answer("gate_explain", &operation.GateExplain{ID: w.Waiting()})

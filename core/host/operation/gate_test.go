@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -16,7 +17,7 @@ func TestTheGateDecidesOnWhatWaits(t *testing.T) {
 	id, bad := w.Waiting(), 0.0
 	low := core.OmegaFactors{UpstreamStatus: &bad, CodebaseVerification: &bad, RuntimeUtilityTrend: &bad}
 	dry := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
-	if dry.ID != "" || dry.MemoryID != id || !strings.Contains(string(core.MustJSON(dry)), "outdated") {
+	if dry.ID != "" || dry.MemoryID != id || !strings.Contains(string(jsontext.MustEncode(dry)), "outdated") {
 		t.Errorf("a dry run gives %+v", dry)
 	}
 	made := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})

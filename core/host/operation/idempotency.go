@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/idempotency"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -121,7 +122,7 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 func (c *Call) keyRequest(o *Operation, in any) *idempotency.Request {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
 	return &idempotency.Request{
-		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent, Body: core.MustJSON([]any{patterns, in}),
+		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent, Body: jsontext.MustEncode([]any{patterns, in}),
 	}
 }
 
@@ -147,13 +148,13 @@ func ending(in, out any, err error) idempotency.Ending {
 			s.Snapshot, s.Duplicate = out.SnapshotID, out.Duplicate
 		}
 	default:
-		s.Result = core.MustJSON(out)
+		s.Result = jsontext.MustEncode(out)
 	}
 	if err != nil {
 		cause := sdk.AsError(err)
 		s.Error = &savedError{cause.Code, cause.Reason, err.Error(), cause.Hint, cause.Try, cause.Details, cause.FromPlugin}
 	}
-	e.Data = core.MustJSON(s)
+	e.Data = jsontext.MustEncode(s)
 	return e
 }
 

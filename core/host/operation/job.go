@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -267,13 +268,13 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 	if err := c.check(ctx, &o, does); err != nil { // the operation that asks for it directly
 		return nil, err
 	}
-	return c.enqueue(ctx, in.Type, in.Namespace, work{Operation: name, Request: core.MustJSON(does)})
+	return c.enqueue(ctx, in.Type, in.Namespace, work{Operation: name, Request: jsontext.MustEncode(does)})
 }
 
 // enqueue makes a job of the caller for some work. A workflow's job is never shared with
 // another request.
 func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked work) (*JobQueued, error) {
-	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: core.MustJSON(asked)}
+	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: jsontext.MustEncode(asked)}
 	if !t.Queued() {
 		q.IdempotencyKey = c.Host.Config.IDs.NewID()
 	}
@@ -354,7 +355,7 @@ func (c *Call) queue(ctx context.Context, o *Operation, in any) (any, error) {
 	if len(at.namespaces) > 0 && core.CheckNamespace(at.namespaces[0]) == nil {
 		namespace = at.namespaces[0]
 	}
-	asked := work{Operation: o.Name, Request: core.MustJSON(in)}
+	asked := work{Operation: o.Name, Request: jsontext.MustEncode(in)}
 	switch in := in.(type) {
 	case *RunStart:
 		asked.RunID = c.Host.Config.IDs.NewID()

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -138,7 +139,7 @@ func runProgress(nodes int, tell func(float64)) func(core.Event) {
 func outcome(in, out any, err error) (*job.Outcome, error) {
 	var o job.Outcome
 	if out != nil {
-		o.Result, o.Memories = core.MustJSON(out), told(in, out)
+		o.Result, o.Memories = jsontext.MustEncode(out), told(in, out)
 	}
 	if wait := sdk.RetryAfter(err); wait > 0 {
 		err = &job.SnoozeError{Wait: wait, Err: err}

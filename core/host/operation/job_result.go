@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -79,6 +80,6 @@ func jobResult(ctx context.Context, c *Call, in *JobResultGet) (*JobResult, erro
 	case err != nil:
 		return nil, err
 	}
-	r.Result, err = core.EncodeJSON(RunEnded{run})
+	r.Result, err = jsontext.Encode(RunEnded{run})
 	return r, err
 }

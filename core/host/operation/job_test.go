@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -82,8 +83,8 @@ func TestJob_DoesWhatTheOperationDoes(t *testing.T) {
 	work(w)
 	want, err := w.Do(me, "evaluate", in)
 	w.Must(err)
-	if got := wantJob(w, judged.JobID, job.StatusCompleted, job.Done).Result; string(got) != string(core.MustJSON(want)) {
-		t.Errorf("the job gives %s, the operation %s", got, core.MustJSON(want))
+	if got := wantJob(w, judged.JobID, job.StatusCompleted, job.Done).Result; string(got) != string(jsontext.MustEncode(want)) {
+		t.Errorf("the job gives %s, the operation %s", got, jsontext.MustEncode(want))
 	}
 	if got := wantJob(w, ran.JobID, job.StatusCompleted, job.Done).Result; string(got) != fmt.Sprintf(`{"run_id":%q,"status":"passed"}`, ran.RunID) {
 		t.Errorf("the job gives %s", got)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // What these tests call often, by a shorter name.
@@ -51,7 +52,7 @@ func stranger() core.Caller {
 
 // answer is all that a caller gets to see of a call, in bytes.
 func answer(out any, err error) string {
-	return string(core.MustJSON(struct {
+	return string(jsontext.MustEncode(struct {
 		Out   any
 		Error *core.ErrorInfo
 	}{out, core.NewErrorInfo(err)}))

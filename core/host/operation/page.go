@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -118,7 +119,7 @@ func (c *Call) pageKey(ctx context.Context) ([]byte, error) {
 // listed is everything that decides what is in a list.
 func (c *Call) listed(filter any) []byte {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
-	return core.MustJSON([]any{c.operation.Name, filter, c.caller.Subject, patterns})
+	return jsontext.MustEncode([]any{c.operation.Name, filter, c.caller.Subject, patterns})
 }
 
 // seal makes a token from a position in a list.

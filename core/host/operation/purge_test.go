@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -26,7 +27,7 @@ func quote(in any) {
 	const text = "The harbour closes at noon: note"
 	switch in := in.(type) {
 	case *memory.LinkRequest:
-		in.Metadata = core.MustJSON(map[string]string{"why": text})
+		in.Metadata = jsontext.MustEncode(map[string]string{"why": text})
 	case *core.ObserveRequest:
 		in.Content = text
 	case *operation.MemoryObserveAll:
@@ -121,7 +122,7 @@ func quoting(w *world) map[string][]string {
 // quoteInJobs leaves a job that waits, one that runs with a step, one that failed and one that completed.
 func quoteInJobs(w *world) {
 	w.T.Helper()
-	text := core.MustJSON("The " + quoted)
+	text := jsontext.MustEncode("The " + quoted)
 	for _, namespace := range []string{"failed", "completed", "running", "waiting"} {
 		id := w.Memory()
 		made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{UserID: namespace, Type: job.Reflection, Namespace: operationtest.Here, Payload: text, Memories: []string{id}})
@@ -141,7 +142,7 @@ func quoteInJobs(w *world) {
 				Reason: "r", Message: string(text), Failure: job.NewFailure(sdk.Errorf(sdk.Invalid, "r", "%s", text).WithHint("leave out %s", text).WithDetail("said", string(text))),
 			}))
 		case "completed":
-			w.Must(w.Host.Jobs.Complete(w.Ctx, c.Held, &job.Outcome{Result: core.MustJSON([]map[string]string{{"memory_id": id, "content": string(text)}})}))
+			w.Must(w.Host.Jobs.Complete(w.Ctx, c.Held, &job.Outcome{Result: jsontext.MustEncode([]map[string]string{{"memory_id": id, "content": string(text)}})}))
 		}
 	}
 }
@@ -162,7 +163,7 @@ func quoteInRuns(w *world) {
 		w.T.Fatalf("%+v", ended.Error)
 	}
 	replies := &run.Replies{Store: w.Host.Store, Clock: w.Config.Clock, Purged: memory.Purged}
-	w.Must(replies.KeepReply(w.Ctx, core.Digest([]byte("asked")), &core.Reply{Output: core.MustJSON("The " + quoted)}, []string{id}))
+	w.Must(replies.KeepReply(w.Ctx, core.Digest([]byte("asked")), &core.Reply{Output: jsontext.MustEncode("The " + quoted)}, []string{id}))
 }
 
 // quoteInSessions leaves turns whose queries and feedback repeat a memory, a prompt with them, and a
@@ -194,7 +195,7 @@ func quoteInMemories(w *world) {
 	w.T.Helper()
 	text := "Yesterday the " + quoted
 	m, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{
-		Namespace: here, Content: text, Title: text, Tags: []string{quoted}, Metadata: core.MustJSON(map[string]string{"m": text}),
+		Namespace: here, Content: text, Title: text, Tags: []string{quoted}, Metadata: jsontext.MustEncode(map[string]string{"m": text}),
 	})
 	w.Must(err)
 	_, err = w.Host.Governance.Set(w.Ctx, here, "require_approval_above_depth=0")

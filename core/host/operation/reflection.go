@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -217,7 +218,7 @@ func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*Refl
 	p := &ReflectionProgress{Status: string(j.Status), JobID: j.ID}
 	switch j.Status {
 	case job.StatusQueued, job.StatusRunning:
-		p.QueuedAt, p.StartedAt, p.Progress = &j.QueuedAt, core.MustJSON(j.StartedAt), &j.Progress
+		p.QueuedAt, p.StartedAt, p.Progress = &j.QueuedAt, jsontext.MustEncode(j.StartedAt), &j.Progress
 	case job.StatusCancelled:
 		p.CompletedAt, p.Reason = j.CompletedAt, j.Reason
 	case job.StatusFailed:

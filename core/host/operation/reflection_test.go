@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -90,7 +91,7 @@ func TestReflection_ShowsWhatItMadeInPages(t *testing.T) {
 		result.Insights = append(result.Insights, reflection.Insight{Content: fmt.Sprint(i)})
 	}
 	id := end(func(l job.Lease) error {
-		return w.Host.Jobs.Complete(w.Ctx, l, &job.Outcome{Result: core.MustJSON(result)})
+		return w.Host.Jobs.Complete(w.Ctx, l, &job.Outcome{Result: jsontext.MustEncode(result)})
 	})
 	var seen []string
 	for in := (&operation.ReflectionStatus{JobID: id}); ; {

@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
@@ -64,7 +65,7 @@ func TestRunStart_RunsATextWithItsState(t *testing.T) {
 	if got := string(run.State); got != `{"from":7,"input":"read","kept":false}` {
 		t.Errorf("it began with %s", got)
 	}
-	if shown := string(core.MustJSON(run)); shown != string(run.Result) || !strings.Contains(shown, `"output":2`) {
+	if shown := string(jsontext.MustEncode(run)); shown != string(run.Result) || !strings.Contains(shown, `"output":2`) {
 		t.Errorf("it is shown as %s", shown)
 	}
 	got := try[operation.Run](w, "run_get", &operation.RunGet{ID: run.ID[:corerun.MinPrefix]})
@@ -118,8 +119,8 @@ func TestRunResume_GoesOnOnlyWithWhatEndedSo(t *testing.T) {
 	w := newWorld(t)
 	id := w.Run(here)
 	run := try[operation.RunEnded](w, "run_resume", &operation.RunResume{ID: id})
-	if run.ID != id || run.Status != core.StatusError || !strings.Contains(string(core.MustJSON(run)), `"code":"source_not_found"`) {
-		t.Errorf("resumed, it ended %s: %s", run.Status, core.MustJSON(run))
+	if run.ID != id || run.Status != core.StatusError || !strings.Contains(string(jsontext.MustEncode(run)), `"code":"source_not_found"`) {
+		t.Errorf("resumed, it ended %s: %s", run.Status, jsontext.MustEncode(run))
 	}
 	w.Must(w.Host.Runs.Create(w.Ctx, &core.Run{ID: "held-by-this-program", Workflow: "w", State: []byte("{}"), Source: core.Source{Text: operationtest.LostYAML}}))
 	_, err := w.Do(core.Operator(""), "run_resume", &operation.RunResume{ID: "held-by-this-program"})
@@ -257,8 +258,8 @@ func TestRun_NodesMayWhatTheCallerMay(t *testing.T) {
 		if run.Error != nil {
 			code = run.Error.Code
 		}
-		if code != c.code || strings.Contains(string(core.MustJSON(run)), "secret of elsewhere") {
-			t.Errorf("%v: %s: %s", c.scopes, c.workflow, core.MustJSON(run))
+		if code != c.code || strings.Contains(string(jsontext.MustEncode(run)), "secret of elsewhere") {
+			t.Errorf("%v: %s: %s", c.scopes, c.workflow, jsontext.MustEncode(run))
 		}
 	}
 	if got := try[operation.Memories](w, "memory_list", &operation.MemoryList{Namespace: elsewhere}); len(got.Items) != 1 {
@@ -268,7 +269,7 @@ func TestRun_NodesMayWhatTheCallerMay(t *testing.T) {
 	out, err := w.Do(core.Caller{Subject: "me", Scopes: all[:1], Namespaces: []string{here}}, "run_resume", &operation.RunResume{ID: resumed})
 	w.Must(err)
 	if run := out.(*operation.RunEnded); run.Error.Code != "scope_denied" {
-		t.Errorf("resumed: %s", core.MustJSON(run))
+		t.Errorf("resumed: %s", jsontext.MustEncode(run))
 	}
 }
 

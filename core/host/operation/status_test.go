@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -24,10 +25,10 @@ func TestStatus_SaysWhatIsWrongWithAPart(t *testing.T) {
 	w.Must(err)
 	s := try[host.Status](w, "status", &operation.StatusGet{})
 	if s.Version.Version != "1.2.3" || s.Store.Exists || s.Store.Problem != nil || s.Problem != nil || s.Config.DataDir.Value != filepath.Join(dir, "data") {
-		t.Errorf("the status is %s", core.MustJSON(s))
+		t.Errorf("the status is %s", jsontext.MustEncode(s))
 	}
 	if s.Plugins.Problem == nil || s.Plugins.Problem.Code != "lock_format" || s.Plugins.List == nil {
-		t.Errorf("the plugins are %s", core.MustJSON(s.Plugins))
+		t.Errorf("the plugins are %s", jsontext.MustEncode(s.Plugins))
 	}
 	w.Must(w.Host.Close())
 	if _, err := os.Stat(settings.DataDir.Value); !os.IsNotExist(err) {

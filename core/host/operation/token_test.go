@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -157,9 +158,9 @@ func (c *canary) do(ctx context.Context, name string, in any) any {
 	c.t.Helper()
 	var body bytes.Buffer
 	out, err := operation.Do(ctx, operation.Call{Host: c.host, Sink: &body}, name, in)
-	fmt.Fprintf(&c.out, "%s: %+v %#v %v %s\n%s\n", name, out, out, err, core.MustJSON(core.NewErrorInfo(err)), body.String())
+	fmt.Fprintf(&c.out, "%s: %+v %#v %v %s\n%s\n", name, out, out, err, jsontext.MustEncode(core.NewErrorInfo(err)), body.String())
 	if o, err := operation.Find(name); err != nil || !o.Secret {
-		fmt.Fprintf(&c.out, "%s\n", core.MustJSON(out))
+		fmt.Fprintf(&c.out, "%s\n", jsontext.MustEncode(out))
 	}
 	return out
 }
@@ -227,7 +228,7 @@ func (c *canary) live() {
 	for what, text := range c.secret {
 		for _, credential := range []string{"rfl_" + made.ID + "_" + text, "rfl_" + text, text + "\n"} {
 			who, err := c.host.Access.Authenticate(c.ctx, credential)
-			fmt.Fprintf(&c.out, "as %s: %+v %v %s\n", what, who, err, core.MustJSON(core.NewErrorInfo(err)))
+			fmt.Fprintf(&c.out, "as %s: %+v %v %s\n", what, who, err, jsontext.MustEncode(core.NewErrorInfo(err)))
 			_, err = c.host.Access.Redeem(c.ctx, credential)
 			fmt.Fprintf(&c.out, "%+v\n", err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Versioned is a result about a single thing with a version, such as a memory.
@@ -49,6 +50,6 @@ func (o *Operation) HasVersion() bool {
 // the links that the caller may see, doesn't change the memory itself, so the version
 // includes these links.
 func (m *Memory) EntityVersion() string {
-	links := core.Digest(core.MustJSON([]any{m.LinksFrom, m.LinksTo}))
+	links := core.Digest(jsontext.MustEncode([]any{m.LinksFrom, m.LinksTo}))
 	return fmt.Sprintf("%d-%s", m.Version, links[7:15])
 }

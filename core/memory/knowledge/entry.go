@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
@@ -25,7 +26,7 @@ func putKnowledge(t *record.Tx, k *core.Knowledge) error {
 	if err != nil {
 		return err
 	}
-	return t.Write(k.Namespace, record.KnowledgeKey(k.ID), core.MustJSON(struct {
+	return t.Write(k.Namespace, record.KnowledgeKey(k.ID), jsontext.MustEncode(struct {
 		*core.Knowledge
 		Salt string `json:"salt"`
 	}{k, salt}))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
@@ -31,7 +32,7 @@ func PutPromotion(t *record.Tx, namespace string, p *Promotion) error {
 	if err != nil {
 		return err
 	}
-	return t.Write(namespace, record.PromotionKey(p.MemoryID), core.MustJSON(struct {
+	return t.Write(namespace, record.PromotionKey(p.MemoryID), jsontext.MustEncode(struct {
 		*Promotion
 		Salt string `json:"salt"`
 	}{p, salt}))

@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
@@ -27,5 +28,5 @@ func Purge(t *record.Tx, m *core.Memory) (id string, err error) {
 		return "", err
 	}
 	gone := record.Tombstone{Namespace: k.Namespace, At: t.Now().Round(0)}
-	return k.ID, t.Write(k.Namespace, record.KnowledgePurgedKey(k.ID), core.MustJSON(gone))
+	return k.ID, t.Write(k.Namespace, record.KnowledgePurgedKey(k.ID), jsontext.MustEncode(gone))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
@@ -108,7 +109,7 @@ func putReflection(t *record.Tx, window int64, r *Reflection, about []string) er
 			}
 		}
 	}
-	return t.WriteOfSession(r.SessionID, record.ReflectionKey(r.SessionID, window, r.TurnID), core.MustJSON(stored))
+	return t.WriteOfSession(r.SessionID, record.ReflectionKey(r.SessionID, window, r.TurnID), jsontext.MustEncode(stored))
 }
 
 // ForgetTexts removes the queries and the texts of the reflection records of turns that recalled a
@@ -151,7 +152,7 @@ func forgetReflection(t *record.Tx, session string, window int64, key, value []b
 		return err
 	}
 	stored.CorrectiveAction, stored.NextTurnHint, stored.Summary, stored.Salt, stored.Purged = "", "", "", "", true
-	if err := t.WriteOfSession(session, key, core.MustJSON(stored)); err != nil {
+	if err := t.WriteOfSession(session, key, jsontext.MustEncode(stored)); err != nil {
 		return err
 	}
 	return forgetSummary(t, session, window)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
@@ -45,7 +46,7 @@ func (s Texts) Secret() string {
 	for _, t := range s {
 		salts = append(salts, t.Salt)
 	}
-	return core.Digest(core.MustJSON(salts))
+	return core.Digest(jsontext.MustEncode(salts))
 }
 
 // add notes a reflection.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -83,7 +84,7 @@ func readOwn(r core.Reader, caller core.Caller, session string) (sessionRecord, 
 }
 
 func putSession(t *record.Tx, session string, s sessionRecord) error {
-	return t.WriteOfSession(session, record.SessionKey(session), core.MustJSON(s))
+	return t.WriteOfSession(session, record.SessionKey(session), jsontext.MustEncode(s))
 }
 
 // Next is the turn that a recall begins if it names none.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/sdk"
@@ -37,7 +38,7 @@ type windowSummaryRecord struct {
 }
 
 // DigestOf is the digest of the summaries of turns.
-func DigestOf(turns []TurnSummary) string { return core.Digest(core.MustJSON(turns)) }
+func DigestOf(turns []TurnSummary) string { return core.Digest(jsontext.MustEncode(turns)) }
 
 // of reports whether the summary was written from the present form of the first turns in a
 // list.
@@ -99,7 +100,7 @@ func (s *Turns) SummarizeWindow(ctx context.Context, d *SummarizedWindow) (store
 		if value.Salt, err = t.NewSalt(); err != nil {
 			return err
 		}
-		if err := t.WriteOfSession(d.Session, record.WindowSummaryKey(d.Session, d.Window), core.MustJSON(value)); err != nil || session.Namespace == "" {
+		if err := t.WriteOfSession(d.Session, record.WindowSummaryKey(d.Session, d.Window), jsontext.MustEncode(value)); err != nil || session.Namespace == "" {
 			return err
 		}
 		return t.Record(session.Namespace, journal.SessionWindowSummarized{

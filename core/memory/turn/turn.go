@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -270,7 +271,7 @@ func readTurnRecord(r core.Reader, session string, turn int64) (*turnRecord, err
 }
 
 func putTurnRecord(t *record.Tx, session string, turn int64, stored *turnRecord) error {
-	return t.WriteOfSession(session, record.TurnRecordKey(session, turn), core.MustJSON(stored))
+	return t.WriteOfSession(session, record.TurnRecordKey(session, turn), jsontext.MustEncode(stored))
 }
 
 // Counter returns a namespace's turn counter.

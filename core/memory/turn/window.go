@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
@@ -39,7 +40,7 @@ func readWindow(r core.Reader, session string, number int64) (w windowRecord, er
 }
 
 func putWindow(t *record.Tx, session string, number int64, w windowRecord) error {
-	return t.WriteOfSession(session, record.WindowKey(session, number), core.MustJSON(w))
+	return t.WriteOfSession(session, record.WindowKey(session, number), jsontext.MustEncode(w))
 }
 
 // changeWindow changes how a window of a session is going, and returns what it is then.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -100,7 +100,7 @@ func LimitKeys() []Key {
 func Schema() json.RawMessage {
 	root := objectOf(PackageKeys())
 	root["$schema"], root["title"] = "http://json-schema.org/draft-07/schema#", "Reflectory plugin"
-	return core.MustJSON(root)
+	return jsontext.MustEncode(root)
 }
 
 // objectOf is the schema of a mapping with these keys.

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -58,7 +59,7 @@ func (f *Files) Write(line plugin.LogLine) error {
 	if err != nil {
 		return err
 	}
-	text, err := core.EncodeJSON(line)
+	text, err := jsontext.Encode(line)
 	if err != nil {
 		return sdk.Errorf(sdk.Internal, "encode", "encode a log line of plugin %s: %w", line.Plugin, err)
 	}

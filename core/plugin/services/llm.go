@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -58,7 +59,7 @@ func modelTime(left time.Duration) time.Duration { return left - left/10 }
 // merge adds a question to the endpoint's config. The config's own keys win: no plugin
 // chooses where an API key is sent.
 func merge(base json.RawMessage, q *sdk.LLMRequest) (json.RawMessage, error) {
-	question, err := core.EncodeJSON(q)
+	question, err := jsontext.Encode(q)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func merge(base json.RawMessage, q *sdk.LLMRequest) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return core.EncodeJSON(config)
+	return jsontext.Encode(config)
 }
 
 // spentBefore is the usage in an error's details.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/logs"
 	"github.com/reflectory/reflectory/sdk"
@@ -25,7 +25,7 @@ func (h *Host) log(_ context.Context, r plugin.ServiceRequest, q *sdk.LogRequest
 	if slices.Contains(plugin.LogLevels(), q.Level) {
 		line.Level = q.Level
 	}
-	if encoded, err := core.EncodeJSON(q.Fields); err != nil || len(encoded) > plugin.MaxLogLine {
+	if encoded, err := jsontext.Encode(q.Fields); err != nil || len(encoded) > plugin.MaxLogLine {
 		line.Fields = map[string]any{"fields_dropped": "they are too large"}
 	}
 	r.Redactor.Line(&line)

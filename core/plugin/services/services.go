@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -89,7 +89,7 @@ func serve[Req, Res any](ctx context.Context, r plugin.ServiceRequest,
 	if err != nil {
 		return nil, err
 	}
-	body, err := core.EncodeJSON(response)
+	body, err := jsontext.Encode(response)
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Internal, "encode", "encode the response of %s: %w", r.Service, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/check"
 )
@@ -33,7 +34,7 @@ func compileVerdict(g *guest, source string) (core.ValueExpression, error) {
 func (c *plainConfig) judge(ctx context.Context, output []byte) ([]byte, error) {
 	var value any = string(output)
 	if check.JSON(output) == nil {
-		decoded, err := core.DecodeJSON(output)
+		decoded, err := jsontext.Decode(output)
 		if err != nil {
 			return nil, check.ResponseInvalid("what function %s outputs: %w", c.Function, err)
 		}

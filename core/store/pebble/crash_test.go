@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -31,7 +32,7 @@ func scenario() []func(context.Context, core.RunRecorder) error {
 	var steps []func(context.Context, core.RunRecorder) error
 	for visit := 1; visit <= 2; visit++ {
 		for i := 1; i <= 3; i++ {
-			a := core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: core.MustJSON(fmt.Sprintf("out %d.%d", visit, i))}
+			a := core.Attempt{Iteration: i, Role: sdk.RoleGenerate, Output: jsontext.MustEncode(fmt.Sprintf("out %d.%d", visit, i))}
 			judged := a
 			judged.Judged, judged.Score = true, float64(i)/4
 			steps = append(steps,
@@ -43,7 +44,7 @@ func scenario() []func(context.Context, core.RunRecorder) error {
 				})
 		}
 		steps = append(steps, func(ctx context.Context, r core.RunRecorder) error {
-			return r.RecordVisit(ctx, &core.Visit{Number: visit, Node: "loop", Result: core.MustJSON("done")})
+			return r.RecordVisit(ctx, &core.Visit{Number: visit, Node: "loop", Result: jsontext.MustEncode("done")})
 		})
 	}
 	return append(steps, func(ctx context.Context, r core.RunRecorder) error {
@@ -55,7 +56,7 @@ func scenario() []func(context.Context, core.RunRecorder) error {
 // commit with how many there are.
 func play(ctx context.Context, s core.Store, acknowledged func(commits int)) error {
 	runs := run.NewRepository(s, fixedClock{})
-	run := &core.Run{ID: testRun, Workflow: "test", State: core.MustJSON(map[string]any{})}
+	run := &core.Run{ID: testRun, Workflow: "test", State: jsontext.MustEncode(map[string]any{})}
 	if err := runs.Create(ctx, run); err != nil {
 		return err
 	}

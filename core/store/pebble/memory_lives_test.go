@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/sdk"
@@ -248,5 +249,5 @@ func countArchived(tx core.Tx, key []byte) error {
 	}
 	counted.States["open"]--
 	counted.States["archived"]++
-	return tx.Put(key, core.MustJSON(counted))
+	return tx.Put(key, jsontext.MustEncode(counted))
 }

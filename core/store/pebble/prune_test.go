@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
@@ -36,7 +37,7 @@ func old(t *testing.T, s core.Store, count, size int) {
 				for sum := sha256.Sum256([]byte(id)); len(noise) < size; sum = sha256.Sum256(sum[:]) {
 					noise = append(noise, sum[:]...)
 				}
-				record := core.MustJSON(noise)
+				record := jsontext.MustEncode(noise)
 				err := tx.Put([]byte("decision/"+id), record)
 				if err == nil {
 					err = tx.Append(journal.DecisionStream("gate"), journal.PolicyDecided{ID: id, Record: core.Digest(record)})

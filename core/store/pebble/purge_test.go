@@ -16,6 +16,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/run"
@@ -95,7 +96,7 @@ func recallInRun(t *testing.T, s core.Store, m *memory.Memories) {
 	if err := runs.Create(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
-	visit := &core.Visit{Number: 1, Node: "n", Result: core.MustJSON(found)}
+	visit := &core.Visit{Number: 1, Node: "n", Result: jsontext.MustEncode(found)}
 	if err := runs.Recorder(run).RecordVisit(t.Context(), visit); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A purge is complete when its transaction is committed, but the files are scrubbed after
@@ -28,7 +29,7 @@ var _ core.Scrubber = (*Store)(nil)
 
 // MarkPurged implements [core.Scrubber].
 func (s *Store) MarkPurged(tx core.Tx, name string, keys [][]byte) error {
-	return tx.Put([]byte(markPrefix+name), core.MustJSON(keys))
+	return tx.Put([]byte(markPrefix+name), jsontext.MustEncode(keys))
 }
 
 // Scrub implements [core.Scrubber].

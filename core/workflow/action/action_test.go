@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
@@ -211,7 +212,7 @@ func TestAResultHoldsTheUsageThatWasReported(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := string(core.MustJSON(result))
+			got := string(jsontext.MustEncode(result))
 			if strings.Contains(got, `"usage"`) != (c.want != none) || !strings.Contains(got, c.want) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}

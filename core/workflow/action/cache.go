@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -49,5 +50,5 @@ func (s *step) keep(ctx context.Context, target core.Target, iteration int, r *c
 
 // replyDigest identifies a call by everything that its reply depends on.
 func (s *step) replyDigest(target core.Target, iteration int) string {
-	return core.Digest(core.MustJSON([]any{s.namespace, target.Plugin, target.WithDigest().Digest, iteration}))
+	return core.Digest(jsontext.MustEncode([]any{s.namespace, target.Plugin, target.WithDigest().Digest, iteration}))
 }

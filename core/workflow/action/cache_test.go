@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -66,7 +67,7 @@ func TestCachedCalls_AreMadeOnce(t *testing.T) {
 					t.Errorf("run %d makes %d calls, want %d: %q", run+1, len(calls), want, calls)
 				}
 				var output struct{ Output json.RawMessage }
-				if err := json.Unmarshal(core.MustJSON(result), &output); err != nil {
+				if err := json.Unmarshal(jsontext.MustEncode(result), &output); err != nil {
 					t.Fatal(err)
 				}
 				results = append(results, string(output.Output))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -36,12 +36,12 @@ func (a *Actions) inject(ctx context.Context, req *Request, s *SnapshotSpec) (an
 	if _, asks := fields["query"]; !asks && req.Turn.Turn > 0 {
 		setDefault(fields, "turn", req.Turn.Turn)
 	}
-	return a.Injector.Inject(ctx, core.MustJSON(fields))
+	return a.Injector.Inject(ctx, jsontext.MustEncode(fields))
 }
 
 // setDefault sets a field that the request doesn't have.
 func setDefault(fields map[string]json.RawMessage, name string, value any) {
 	if _, there := fields[name]; !there {
-		fields[name] = core.MustJSON(value)
+		fields[name] = jsontext.MustEncode(value)
 	}
 }

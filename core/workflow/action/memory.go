@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -90,9 +91,9 @@ func memoryRequest[R any](text json.RawMessage) (*R, error) {
 // wholeNumbers writes the whole numbers of a request as Go reads integers: in YAML and in a template, 5.0
 // and 5e0 are 5. Metadata stays as it is.
 func wholeNumbers(text json.RawMessage) json.RawMessage {
-	switch core.JSONKind(text) {
+	switch jsontext.Kind(text) {
 	case "a number":
-		if whole, is := core.WholeNumber(text); is {
+		if whole, is := jsontext.WholeNumber(text); is {
 			return whole
 		}
 	case "a list":
@@ -101,16 +102,16 @@ func wholeNumbers(text json.RawMessage) json.RawMessage {
 			for i := range items {
 				items[i] = wholeNumbers(items[i])
 			}
-			return core.MustJSON(items)
+			return jsontext.MustEncode(items)
 		}
 	case "an object":
-		members := core.Members(text)
+		members := jsontext.Members(text)
 		for i, m := range members {
 			if m.Key != "metadata" {
 				members[i].Value = wholeNumbers(m.Value)
 			}
 		}
-		return core.JoinMembers(members)
+		return jsontext.JoinMembers(members)
 	}
 	return text
 }

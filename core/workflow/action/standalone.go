@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -39,7 +39,7 @@ func findingsOf(value Value, state json.RawMessage) ([]sdk.Finding, error) {
 func parseFindings(raw json.RawMessage) ([]sdk.Finding, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(raw, &entries); err != nil {
-		return nil, sdk.Errorf(sdk.Invalid, "errors_invalid", "errors is %s, not a list of texts or of {message, path, …}", core.JSONKind(raw))
+		return nil, sdk.Errorf(sdk.Invalid, "errors_invalid", "errors is %s, not a list of texts or of {message, path, …}", jsontext.Kind(raw))
 	}
 	findings := make([]sdk.Finding, len(entries))
 	for i, e := range entries {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,7 +26,7 @@ func Set(state json.RawMessage, path string, value json.RawMessage) (json.RawMes
 	if err := checkKey(keys[0]); err != nil {
 		return nil, err
 	}
-	if _, err := core.DecodeJSON(value); err != nil {
+	if _, err := jsontext.Decode(value); err != nil {
 		return nil, sdk.Wrap("state."+path, err)
 	}
 	return setPath(state, keys, 0, value)
@@ -81,7 +82,7 @@ func decodeObject(object json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(object) == 0 {
 		return members, nil
 	}
-	if _, err := core.DecodeJSON(object); err != nil {
+	if _, err := jsontext.Decode(object); err != nil {
 		return nil, err
 	}
 	if json.Unmarshal(object, &members) != nil { // it is JSON, but of another kind
@@ -95,5 +96,5 @@ func decodeObject(object json.RawMessage) (map[string]json.RawMessage, error) {
 
 // encodeObject joins members, with keys sorted.
 func encodeObject(members map[string]json.RawMessage) json.RawMessage {
-	return core.MustJSON(members)
+	return jsontext.MustEncode(members)
 }

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,7 +55,7 @@ func (s *State) JSON() json.RawMessage {
 // mustn't change them.
 func (s *State) Vars() (map[string]any, error) {
 	if s.vars == nil {
-		v, err := core.DecodeJSON(s.JSON())
+		v, err := jsontext.Decode(s.JSON())
 		if err != nil {
 			return nil, sdk.Wrap("read the state", err)
 		}

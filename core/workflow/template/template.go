@@ -96,7 +96,7 @@ func withRaw(source string, problems []Problem) []Problem {
 // value has a type.
 func (t *Template) Single() bool { return t.single != nil }
 
-// Text renders the template as text. The variables are as core.DecodeJSON makes
+// Text renders the template as text. The variables are as jsontext.Decode makes
 // them. Errors are sdk.Invalid, reason "template_failed" or "template_undefined",
 // or sdk.Exhausted, reason "template_too_large".
 func (t *Template) Text(vars map[string]any) (string, error) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/template"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -17,7 +17,7 @@ const world = `{"x":1,"big":9007199254740993,"u":18446744073709551615,"f":1.5,"s
 	"list":[3,1,2],"errors":[{"message":"name"},{"message":"email"}],"o":{"b":2,"a":1},"empty":[],"odd":["a\"{,:\\","[]"]}`
 
 func scope(t testing.TB) map[string]any {
-	v, err := core.DecodeJSON([]byte(world))
+	v, err := jsontext.Decode([]byte(world))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func FuzzTemplate(f *testing.F) {
 			}
 			return
 		}
-		if _, err := core.DecodeJSON(data); err != nil {
+		if _, err := jsontext.Decode(data); err != nil {
 			t.Fatalf("%q: %s: %v", source, data, err)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -94,7 +95,7 @@ func decisionsShowCommand(a *App) *cobra.Command {
 			if d.Failure != nil {
 				fmt.Fprintf(a.out.Stdout, "failure    %s\n", oneLine(d.Failure.Message))
 			}
-			for _, line := range []string{"", "inputs:", term.Lines(string(core.MustJSON(d.Inputs)))} {
+			for _, line := range []string{"", "inputs:", term.Lines(string(jsontext.MustEncode(d.Inputs)))} {
 				if err := a.out.say("%s", line); err != nil {
 					return err
 				}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/discover"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 func discoverCommand(a *App) *cobra.Command {
@@ -43,7 +43,7 @@ func showDiscovered(out *output, answer *discover.Answer) error {
 		out.term.Line("%s", answer.Question)
 	default:
 		r := answer.Recommended
-		out.term.Line("use the %s %s: %s", r.Kind, oneLine(r.Name), oneLine(string(core.MustJSON(r.Usage))))
+		out.term.Line("use the %s %s: %s", r.Kind, oneLine(r.Name), oneLine(string(jsontext.MustEncode(r.Usage))))
 	}
 	rows := make([][]string, len(answer.Candidates))
 	for i, r := range answer.Candidates {

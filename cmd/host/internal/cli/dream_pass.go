@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -55,7 +56,7 @@ reflectory dream run --plan FILE.`,
 				return err
 			}
 			if to != "" {
-				if err := os.WriteFile(to, append(core.MustJSON(run.Plan), '\n'), 0o600); err != nil {
+				if err := os.WriteFile(to, append(jsontext.MustEncode(run.Plan), '\n'), 0o600); err != nil {
 					return sdk.Errorf(sdk.Unavailable, "file_unwritable", "write the plan to %s: %w", core.Cut(to), err)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 )
@@ -119,5 +119,5 @@ func correctOutput(ctx context.Context, a *App, in *operation.Correct, file, err
 	if a.out.json {
 		return a.out.printJSON(result)
 	}
-	return printOutput(a.out, core.MustJSON(result))
+	return printOutput(a.out, jsontext.MustEncode(result))
 }

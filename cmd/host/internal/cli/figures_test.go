@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/metrics"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
@@ -111,7 +112,7 @@ func pluginLoop(t *testing.T, tally string) loop.Options {
 	installed := []plugin.Installed{{Name: "test/tally", Path: filepath.Join(programs, "tally")}}
 	supervisor := plugin.NewSupervisor(plugin.Options{Installed: installed, Driver: process.New(process.Options{})})
 	t.Cleanup(func() { _ = supervisor.Close() })
-	target := core.Target{Plugin: "test/tally", Config: core.MustJSON(map[string]any{"passes": iterations})}.WithDigest()
+	target := core.Target{Plugin: "test/tally", Config: jsontext.MustEncode(map[string]any{"passes": iterations})}.WithDigest()
 	return loop.Options{
 		Generator: core.PluginGenerator(supervisor, target), Evaluator: core.PluginEvaluator(supervisor, target),
 		Corrector: core.PluginCorrector(supervisor, target),

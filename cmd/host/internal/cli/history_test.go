@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -59,7 +60,7 @@ func (l *largeRun) plugins() *coretest.Plugins {
 			if reqs[0].Iteration == l.stopAt {
 				l.cancel()
 			}
-			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: core.MustJSON(l.output(reqs[0].Iteration))}}}, nil
+			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: jsontext.MustEncode(l.output(reqs[0].Iteration))}}}, nil
 		},
 		EvaluateFn: func(_ context.Context, _ core.Target, reqs []*sdk.EvaluateRequest) ([]sdk.EvaluateResult, error) {
 			score := float64(reqs[0].Iteration) / float64(l.attempts)
@@ -136,7 +137,7 @@ func (l *largeRun) checkHistory(what string, history []sdk.HistoryEntry, attempt
 		l.t.Fatalf("%s: %d attempts, want %d", what, len(history), attempts)
 	}
 	for i, h := range history {
-		if h.Iteration != i+1 || string(h.Output) != string(core.MustJSON(l.output(i+1))) {
+		if h.Iteration != i+1 || string(h.Output) != string(jsontext.MustEncode(l.output(i+1))) {
 			l.t.Fatalf("%s: attempt %d is %d, %.20s", what, i+1, h.Iteration, h.Output)
 		}
 	}

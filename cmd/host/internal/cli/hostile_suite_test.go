@@ -19,6 +19,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -179,7 +180,7 @@ func (s *suite) accuse(h *host.CallablePlugins, name string, bad suspect) {
 	}
 	config := s.pry
 	config.Do = bad.do
-	r, err := evaluate(s.t.Context(), h, name, timeout, string(core.MustJSON(config)), "1")
+	r, err := evaluate(s.t.Context(), h, name, timeout, string(jsontext.MustEncode(config)), "1")
 	what := fmt.Sprintf("%s (%s%s, %s%s)", name, bad.program, bad.module, bad.start, bad.do)
 	switch {
 	case err == nil && bad.reason != "":

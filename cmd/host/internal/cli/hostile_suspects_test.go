@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -175,7 +175,7 @@ func installModule(t *testing.T, dir, name, version string, kinds []sdk.Kind, mo
 		t.Fatal(err)
 	}
 	for file, text := range map[string][]byte{
-		install.PackageFile: fmt.Appendf(nil, moduleText, name, version, core.MustJSON(kinds)),
+		install.PackageFile: fmt.Appendf(nil, moduleText, name, version, jsontext.MustEncode(kinds)),
 		"plugin.wasm":       module,
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), text, 0o600); err != nil {

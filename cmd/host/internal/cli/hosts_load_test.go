@@ -20,6 +20,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 )
 
@@ -176,7 +177,7 @@ func (l *load) answer(method, path, key string, in, out any) (reason string) {
 func (l *load) once(method, path, key string, in any) (status int, answer []byte, err error) {
 	var body io.Reader
 	if in != nil {
-		body = bytes.NewReader(core.MustJSON(in))
+		body = bytes.NewReader(jsontext.MustEncode(in))
 	}
 	r, err := http.NewRequestWithContext(l.ctx, method, l.url+path, body)
 	if err != nil {

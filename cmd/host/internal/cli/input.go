@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -41,7 +41,7 @@ func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it can be parsed, else text")}
 		}
 		value := jsonOrText([]byte(text))
-		if !utf8.ValidString(kv) || core.InvalidText(value) >= 0 {
+		if !utf8.ValidString(kv) || jsontext.InvalidText(value) >= 0 {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not UTF-8 text", kv)}
 		}
 		o.Set = append(o.Set, state.Value{Path: path, Value: value})
@@ -75,7 +75,7 @@ func (in inputs) value(path string, guess bool) (json.RawMessage, error) {
 	}
 	if guess || strings.EqualFold(filepath.Ext(path), ".json") {
 		value := jsonOrText(data)
-		if at := core.InvalidText(value); at >= 0 {
+		if at := jsontext.InvalidText(value); at >= 0 {
 			return nil, sdk.Errorf(sdk.Invalid, "input_invalid", "%s has half of a surrogate pair at byte %d", path, at+1).
 				WithHint("write the whole character, or \\ufffd")
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // notesWorkflow needs no plugin, and writes as often as it has nodes.
@@ -54,7 +55,7 @@ func (w *killWorld) askOnce(at served, method, path string, body any) *http.Resp
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+at.Listen+path, bytes.NewReader(core.MustJSON(body)))
+	r, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+at.Listen+path, bytes.NewReader(jsontext.MustEncode(body)))
 	if err != nil {
 		w.t.Fatal(err)
 	}

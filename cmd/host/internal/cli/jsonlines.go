@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -67,19 +68,19 @@ func (in inputs) jsonLines(path string) iter.Seq2[jsonLine, error] {
 
 // decode decodes one object and nothing else.
 func (l jsonLine) decode(into any) error {
-	if at := core.InvalidText(l.text); at >= 0 {
+	if at := jsontext.InvalidText(l.text); at >= 0 {
 		return l.invalid("it isn't UTF-8 text at byte %d", at+1)
 	}
 	if l.text[0] != '{' {
 		return l.invalid("it isn't a JSON object")
 	}
-	if key := core.RepeatedKey(l.text); key != "" {
+	if key := jsontext.RepeatedKey(l.text); key != "" {
 		return l.invalid("the key %q is there twice", core.Cut(key))
 	}
 	d := json.NewDecoder(bytes.NewReader(httpapi.PlainIntegers(l.text, reflect.TypeOf(into))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return l.invalid("%w", core.JSONProblem(err))
+		return l.invalid("%w", jsontext.Problem(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return l.invalid("it has more than one JSON object")

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
@@ -170,7 +171,7 @@ func installPlugin(t *testing.T, dir, name, version string, kinds []sdk.Kind) {
 		t.Fatal(err)
 	}
 	for file, text := range map[string]string{
-		install.PackageFile: fmt.Sprintf(packageText, name, version, string(core.MustJSON(kinds)), programs),
+		install.PackageFile: fmt.Sprintf(packageText, name, version, string(jsontext.MustEncode(kinds)), programs),
 		"run.sh":            fmt.Sprintf("exec '%s/%s' \"$@\"\n", programs, path.Base(name)),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {

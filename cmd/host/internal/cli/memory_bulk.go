@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -131,7 +132,7 @@ func recallFile(a *App, c *cobra.Command, path string, common *core.RecallReques
 			continue
 		}
 		results[len(results)-1] = nil // it is printed
-		if _, err := a.out.Stdout.Write(append(term.JSON(core.MustJSON(result)), '\n')); err != nil {
+		if _, err := a.out.Stdout.Write(append(term.JSON(jsontext.MustEncode(result)), '\n')); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -110,7 +111,7 @@ func printEvaluation(out *output, e *policy.Evaluation) {
 		fmt.Fprintf(out.Stdout, "  %s  line %d  %s\n", word, s.Line, term.Clean(condition))
 	}
 	for _, v := range e.Variables {
-		fmt.Fprintf(out.Stdout, "  variables.%s = %s\n", v.Name, term.Cut(string(core.MustJSON(v.Value)), 100))
+		fmt.Fprintf(out.Stdout, "  variables.%s = %s\n", v.Name, term.Cut(string(jsontext.MustEncode(v.Value)), 100))
 	}
 	switch {
 	case e.Failure != nil:
@@ -132,7 +133,7 @@ func outputLine(output map[string]any) string {
 		if line != "" {
 			line += ", "
 		}
-		line += name + " " + term.Cut(string(core.MustJSON(output[name])), 100)
+		line += name + " " + term.Cut(string(jsontext.MustEncode(output[name])), 100)
 	}
 	return line
 }
@@ -227,7 +228,7 @@ func policyInputs(a *App, f policyFlags) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := core.DecodeJSON(text)
+	v, err := jsontext.Decode(text)
 	if err == nil {
 		if inputs, ok := v.(map[string]any); ok {
 			if f.namespace != "" {

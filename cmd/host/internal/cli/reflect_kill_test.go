@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // reflecting is a world whose generator notes each of its calls and takes a while, and where
@@ -24,7 +25,7 @@ func reflecting(t *testing.T) *killWorld {
 	t.Helper()
 	w := newKillWorld(t).count()
 	w.env = append(w.env, "REFLECTORY_REFLECTION_GENERATOR=test/tally",
-		"REFLECTORY_REFLECTION_CONFIG="+string(core.MustJSON(map[string]any{"file": w.tally, "works": 5 * time.Millisecond})))
+		"REFLECTORY_REFLECTION_CONFIG="+string(jsontext.MustEncode(map[string]any{"file": w.tally, "works": 5 * time.Millisecond})))
 	return w
 }
 

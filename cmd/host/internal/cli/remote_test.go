@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
@@ -78,7 +78,7 @@ func (w *world) hinted(exit int, line string) string {
 	_, _, errs := w.run(w.t.Context(), strings.Fields(line)...)
 	_, told, _ := strings.Cut(errs, "hint: ")
 	e, _ := w.parsed(exit, line)["error"].(map[string]any)
-	return told + string(core.MustJSON([]any{e["hint"], e["try"]}))
+	return told + string(jsontext.MustEncode([]any{e["hint"], e["try"]}))
 }
 
 // TestServer_RefusalsSayWhatIsWrong: no token, a wrong one, one without the scope, a
@@ -125,7 +125,7 @@ func TestServer_AFailedJobIsTheError(t *testing.T) {
 	refusal := func(w *world) string {
 		t.Helper()
 		_, _, errs := w.run(t.Context(), strings.Fields(line)...)
-		return errs + string(core.MustJSON(w.parsed(exitFailure, line)))
+		return errs + string(jsontext.MustEncode(w.parsed(exitFailure, line)))
 	}
 	want := refusal(w)
 	wantIn(t, want, "llm_key_rejected", "hint")

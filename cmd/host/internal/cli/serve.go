@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -237,7 +238,7 @@ func (out *output) printServed(s served) error {
 		out.term.Line("the operator's token is in %s", term.Clean(s.Token))
 		return nil
 	}
-	text, err := core.EncodeJSON(s)
+	text, err := jsontext.Encode(s)
 	if err == nil {
 		_, err = out.Stdout.Write(append(text, '\n'))
 	}

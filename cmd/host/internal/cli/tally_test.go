@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -22,7 +22,7 @@ func tally() sdk.Plugin {
 		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) {
 			t, err := newTallyman(config)
 			return sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-				output := core.MustJSON(req.IdempotencyKey)
+				output := jsontext.MustEncode(req.IdempotencyKey)
 				if answer := reflected(req.State); answer != nil {
 					output = answer
 				}
@@ -32,7 +32,7 @@ func tally() sdk.Plugin {
 		Corrector: func(_ context.Context, config json.RawMessage) (sdk.Corrector, error) {
 			t, err := newTallyman(config)
 			return sdk.CorrectorFunc(func(_ context.Context, req *sdk.CorrectRequest) (*sdk.CorrectResponse, error) {
-				return &sdk.CorrectResponse{Output: core.MustJSON(req.IdempotencyKey)}, t.note(req.IdempotencyKey)
+				return &sdk.CorrectResponse{Output: jsontext.MustEncode(req.IdempotencyKey)}, t.note(req.IdempotencyKey)
 			}), err
 		},
 		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {
@@ -60,7 +60,7 @@ func reflected(state json.RawMessage) json.RawMessage {
 		insight := func(n string) map[string]any {
 			return map[string]any{"content": ask.Question + " " + n, "sources": []string{ask.Memories[0].ID}}
 		}
-		return core.MustJSON(map[string]any{"insights": []any{insight("first"), insight("second")}})
+		return jsontext.MustEncode(map[string]any{"insights": []any{insight("first"), insight("second")}})
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
@@ -45,7 +46,7 @@ func prying() sdk.Plugin {
 				if err != nil {
 					return nil, err
 				}
-				return &sdk.GenerateResponse{Output: core.MustJSON(pried{req.State, os.Environ(), answer.Text(), found.Memories})}, nil
+				return &sdk.GenerateResponse{Output: jsontext.MustEncode(pried{req.State, os.Environ(), answer.Text(), found.Memories})}, nil
 			}), nil
 		},
 	}
@@ -184,7 +185,7 @@ func TestTwoRunsAtOnce_NothingCrosses(t *testing.T) {
 		both.Go(func() {
 			var err error
 			if runs[i], err = tenants[i].start(ctx, h, meet); err != nil || runs[i].Status != core.StatusPassed {
-				t.Errorf("the run of %s: %v, %s", tenants[i].name, err, core.MustJSON(runs[i]))
+				t.Errorf("the run of %s: %v, %s", tenants[i].name, err, jsontext.MustEncode(runs[i]))
 				cancel()
 			}
 		})
@@ -239,7 +240,7 @@ func (t tenant) checkPried(test *testing.T, run *operation.RunEnded, other tenan
 			test.Errorf("%s recalled %s of %s", t.name, m.ID, m.Namespace)
 		}
 	}
-	all := string(core.MustJSON(run.Run)) + string(run.Result)
+	all := string(jsontext.MustEncode(run.Run)) + string(run.Result)
 	for _, secret := range []string{t.key(), other.key(), "secret of " + other.name, "model of " + other.name, other.server.URL} {
 		if strings.Contains(all, secret) {
 			test.Errorf("the run of %s has %q", t.name, secret)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A caller that gives up wants to know how the call ended: whether a run was begun, and how
@@ -91,7 +92,7 @@ func (r *Remote) addPins(request *http.Request, o *operation.Operation) error {
 	}
 	pins, err := r.Pins()
 	if err == nil && len(pins) > 0 {
-		request.Header.Set(PinsHeader, string(core.MustJSON(pins)))
+		request.Header.Set(PinsHeader, string(jsontext.MustEncode(pins)))
 	}
 	return err
 }

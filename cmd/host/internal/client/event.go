@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -57,7 +58,7 @@ func EncodeEvent(e core.Event) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("an event of type %T has no JSON", e)
 	}
-	return core.EncodeJSON(d)
+	return jsontext.Encode(d)
 }
 
 // DecodeEvent reads what [EncodeEvent] wrote.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,15 +23,15 @@ import (
 // NewRequest is a call of an operation over HTTP. base is the server's address, such as
 // "http://127.0.0.1:7842"; body is what the call sends in addition to its request.
 func NewRequest(ctx context.Context, base string, o *operation.Operation, in any, body io.Reader) (*http.Request, error) {
-	text, err := core.EncodeJSON(in)
+	text, err := jsontext.Encode(in)
 	if err != nil {
 		return nil, cmp.Or(core.JoinErrors(notJSON(in)...), err)
 	}
 	path := o.Path
-	var rest []core.Member
+	var rest []jsontext.Member
 	query := url.Values{}
 	inQuery := o.Body || o.Method == http.MethodGet || o.Method == http.MethodDelete
-	for _, m := range core.Members(text) {
+	for _, m := range jsontext.Members(text) {
 		place := "{" + m.Key + "}"
 		switch {
 		case strings.Contains(path, place):
@@ -61,7 +62,7 @@ func NewRequest(ctx context.Context, base string, o *operation.Operation, in any
 			body = struct{ io.Reader }{brings} // of unknown length: otherwise an empty file would be sent as no body
 		}
 	case !inQuery:
-		mediaType, body = "application/json", bytes.NewReader(core.JoinMembers(rest))
+		mediaType, body = "application/json", bytes.NewReader(jsontext.JoinMembers(rest))
 	default:
 		body = nil
 	}
@@ -94,7 +95,7 @@ func notJSON(in any) (refusals []error) {
 			continue
 		}
 		raw := value.Bytes()
-		if _, err := core.DecodeJSON(raw); err != nil {
+		if _, err := jsontext.Decode(raw); err != nil {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			refusals = append(refusals, sdk.AsError(sdk.Wrap(name, err)).WithDetail("field", name))
 		}
@@ -104,7 +105,7 @@ func notJSON(in any) (refusals []error) {
 
 // addQuery adds a member to a query: each item of a list separately, a text without its
 // quotes, and anything else unchanged.
-func addQuery(query url.Values, m core.Member) error {
+func addQuery(query url.Values, m jsontext.Member) error {
 	values := []json.RawMessage{m.Value}
 	if m.Value[0] == '[' {
 		if err := json.Unmarshal(m.Value, &values); err != nil {

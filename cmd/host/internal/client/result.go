@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Callers see a result's JSON. For two results, the JSON has less than the program shows: a
@@ -27,15 +28,15 @@ func EncodeResult(out any) (json.RawMessage, error) {
 	case nil:
 		return nil, nil
 	case *operation.RunEnded:
-		return core.EncodeJSON(out.Run)
+		return jsontext.Encode(out.Run)
 	case *host.Inspection:
 		whole := wholeModule{Inspection: out}
 		if out.Module != nil {
 			whole.Stateful, whole.Isolated = out.Module.Stateful, out.Module.Isolated
 		}
-		return core.EncodeJSON(whole)
+		return jsontext.Encode(whole)
 	}
-	return core.EncodeJSON(out)
+	return jsontext.Encode(out)
 }
 
 // decodeResult reads what [EncodeResult] wrote of an operation's result.

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -52,7 +53,7 @@ func (a *API) operation(rt *route) http.Handler {
 			a.problems.refuseWith(w, r, err, out)
 			return
 		}
-		text, err := core.PrintJSON(out)
+		text, err := jsontext.Print(out)
 		if err != nil {
 			a.problems.refuse(w, r, err)
 			return
@@ -253,7 +254,7 @@ func (a *API) streamed(w http.ResponseWriter, r *request, rt *route) {
 		if r.failure != nil {
 			panic(http.ErrAbortHandler)
 		}
-		w.Header().Set(resultTrailer, string(core.MustJSON(out)))
+		w.Header().Set(resultTrailer, string(jsontext.MustEncode(out)))
 	}
 }
 

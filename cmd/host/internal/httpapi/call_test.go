@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -46,12 +47,12 @@ func TestCall_GivesWhatTheOperationGives(t *testing.T) {
 					continue
 				}
 				if o.Sink {
-					if a.StatusCode != http.StatusOK || !strings.HasPrefix(a.body, "{") || undigested(a.Trailer.Get(resultTrailer)) != undigested(string(core.MustJSON(out))) {
+					if a.StatusCode != http.StatusOK || !strings.HasPrefix(a.body, "{") || undigested(a.Trailer.Get(resultTrailer)) != undigested(string(jsontext.MustEncode(out))) {
 						t.Errorf("%s: %d %s with the trailer %s", who, a.StatusCode, a.body, a.Trailer.Get(resultTrailer))
 					}
 					continue
 				}
-				want, err := core.PrintJSON(out)
+				want, err := jsontext.Print(out)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -54,7 +56,7 @@ func (f *faults) decodeWithin(depth int, data []byte, in any, taken []string) er
 	case errors.As(err, &known):
 		*f = append(*f, known)
 	default:
-		*f = append(*f, sdk.Errorf(sdk.Invalid, "request_invalid", "the request: %w", core.JSONProblem(err)))
+		*f = append(*f, sdk.Errorf(sdk.Invalid, "request_invalid", "the request: %w", jsontext.Problem(err)))
 	}
 	return nil
 }
@@ -104,7 +106,7 @@ func touched(pointer string, places map[string]bool) bool {
 
 // checkText refuses a text that isn't a JSON object, or that decoding would change.
 func checkText(data []byte, depth int) error {
-	err := core.CheckJSON(data, "the body", depth)
+	err := jsoncheck.Check(data, "the body", depth)
 	if err == nil && bytes.TrimLeft(data, " \t\r\n")[0] != '{' {
 		err = sdk.Errorf(sdk.Invalid, "json_invalid", "the body is not a JSON object")
 	}
@@ -161,11 +163,11 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 	case reflect.Struct:
 		f.checkStruct(data, t, pointer, taken)
 	case reflect.Map:
-		for _, m := range core.Members(data) {
+		for _, m := range jsontext.Members(data) {
 			if f.full() {
 				return
 			}
-			f.check(m.Value, t.Elem(), pointer+"/"+core.EscapePointer(core.Cut(m.Key)), nil)
+			f.check(m.Value, t.Elem(), pointer+"/"+jsontext.EscapePointer(core.Cut(m.Key)), nil)
 		}
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
@@ -194,11 +196,11 @@ func (f *faults) check(data json.RawMessage, t reflect.Type, pointer string, tak
 // checkStruct checks each member of an object.
 func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer string, taken []string) {
 	known := fieldsOf(t)
-	for _, m := range core.Members(data) {
+	for _, m := range jsontext.Members(data) {
 		if f.full() {
 			return
 		}
-		at := pointer + "/" + core.EscapePointer(core.Cut(m.Key))
+		at := pointer + "/" + jsontext.EscapePointer(core.Cut(m.Key))
 		field, ok := known[m.Key]
 		switch {
 		case slices.Contains(taken, m.Key):
@@ -210,7 +212,7 @@ func (f *faults) checkStruct(data json.RawMessage, t reflect.Type, pointer strin
 			}
 			*f = append(*f, e)
 		default:
-			f.check(m.Value, field.typ, pointer+"/"+core.EscapePointer(m.Key), nil)
+			f.check(m.Value, field.typ, pointer+"/"+jsontext.EscapePointer(m.Key), nil)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -58,7 +59,7 @@ func TestDecode_OfManyFaultsIsBounded(t *testing.T) {
 				t.Fatal("it is taken")
 			}
 			problems, _ := sdk.AsError(err).Details["problems"].([]*core.ErrorInfo)
-			if text := core.MustJSON(core.NewErrorInfo(err)); len(problems) > 64 || len(text) > 64<<10 {
+			if text := jsontext.MustEncode(core.NewErrorInfo(err)); len(problems) > 64 || len(text) > 64<<10 {
 				t.Errorf("%d faults are named in %d bytes", len(problems), len(text))
 			}
 			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 128 { // it was up to 1,400

@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -111,7 +112,7 @@ func namespacesOf(query string) ([]string, error) {
 	var faults faults
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if name != "namespace" {
-			faults.add("field_unknown", "/"+core.EscapePointer(core.Cut(name)), "is an unknown parameter")
+			faults.add("field_unknown", "/"+jsontext.EscapePointer(core.Cut(name)), "is an unknown parameter")
 		}
 	}
 	list := values["namespace"]

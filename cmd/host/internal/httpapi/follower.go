@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -209,7 +209,7 @@ func (o *eventWriter) event(id, name string, data any) {
 		b.WriteString("id: " + id + "\n")
 	}
 	b.WriteString("event: " + name + "\ndata: ")
-	b.Write(core.MustJSON(data)) // on one line
+	b.Write(jsontext.MustEncode(data)) // on one line
 	b.WriteString("\n\n")
 	o.raw(b.String())
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -222,7 +223,7 @@ func (f *forwarder) ask(r *request, id, address string) (got *peerAnswer, sent b
 	trace := r.trace
 	trace.Parent = cmp.Or(trace.Parent, trace.ID[:16])
 	out.Header.Set("Traceparent", trace.String())
-	out.Header.Set(forwardedHeader, base64.StdEncoding.EncodeToString(core.MustJSON(origin{r.caller, r.address, id})))
+	out.Header.Set(forwardedHeader, base64.StdEncoding.EncodeToString(jsontext.MustEncode(origin{r.caller, r.address, id})))
 	response, err := f.transport.RoundTrip(out)
 	if err != nil {
 		return nil, connected.Load(), err

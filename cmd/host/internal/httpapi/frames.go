@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -60,17 +61,17 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 // endOf is the end as JSON, without parts that can't be encoded, and without a result that
 // is too large for a frame. It always shows how the call ended.
 func endOf(end *client.End) []byte {
-	payload, err := core.EncodeJSON(end)
+	payload, err := jsontext.Encode(end)
 	if err != nil && end.Error != nil { // a detail that can't be encoded as JSON
 		end.Error.Details = nil
-		payload, err = core.EncodeJSON(end)
+		payload, err = jsontext.Encode(end)
 	}
 	if err == nil && len(payload) > client.MaxFrame {
 		err = sdk.Errorf(sdk.Exhausted, "result_too_large", "the call was done, and its result has %d bytes (limit %d)", len(payload), client.MaxFrame).
 			WithHint("ask for a part of it")
 	}
 	if err != nil {
-		return core.MustJSON(client.End{Error: client.NewErrorData(err)})
+		return jsontext.MustEncode(client.End{Error: client.NewErrorData(err)})
 	}
 	return payload
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"pgregory.net/rapid"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The rules that the document's schemas don't say.
@@ -277,7 +277,7 @@ func (g *generator) request(o *operation.Operation, described *openapi3.Operatio
 		if err != nil {
 			return nil
 		}
-		tree, err := core.DecodeJSON(text)
+		tree, err := jsontext.Decode(text)
 		m.valid = m.valid && err == nil && schema.VisitJSON(tree, openapi3.EnableJSONSchema2020()) == nil
 		if body = string(text); len(body) > 1 && g.faulty > 0 && g.pick("cut", 100) < g.faulty {
 			body, m.valid = body[:1+g.pick("cut at", len(body)-1)], false
@@ -313,7 +313,7 @@ func addParameter(query url.Values, p *openapi3.Parameter, values []any) (valid 
 		query.Add(p.Name, text)
 		read := any(text)
 		if !schema.Type.Permits("string") {
-			tree, err := core.DecodeJSON([]byte(text))
+			tree, err := jsontext.Decode([]byte(text))
 			if err != nil || text != strings.TrimSpace(text) {
 				return false
 			}

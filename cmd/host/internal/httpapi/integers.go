@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // PlainIntegers writes the whole numbers of a JSON value as encoding/json reads them, where a type
@@ -30,7 +30,7 @@ func pruned(data json.RawMessage, t reflect.Type, at string, without map[string]
 	}
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
-		known, list := fieldsOf(t), core.Members(data)
+		known, list := fieldsOf(t), jsontext.Members(data)
 		if list == nil {
 			return data
 		}
@@ -41,13 +41,13 @@ func pruned(data json.RawMessage, t reflect.Type, at string, without map[string]
 				of.typ, here = t.Elem(), true
 			}
 			if here {
-				m.Value = pruned(m.Value, of.typ, at+"/"+core.EscapePointer(m.Key), without)
+				m.Value = pruned(m.Value, of.typ, at+"/"+jsontext.EscapePointer(m.Key), without)
 			}
 			if m.Value != nil && (here || without == nil) {
 				kept = append(kept, m)
 			}
 		}
-		return core.JoinMembers(kept)
+		return jsontext.JoinMembers(kept)
 	case reflect.Slice, reflect.Array:
 		var items []json.RawMessage
 		if t.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &items) != nil {
@@ -56,10 +56,10 @@ func pruned(data json.RawMessage, t reflect.Type, at string, without map[string]
 		for i, item := range items {
 			items[i] = pruned(item, t.Elem(), at+"/"+strconv.Itoa(i), without)
 		}
-		return core.MustJSON(items)
+		return jsontext.MustEncode(items)
 	}
 	if isInteger(t) && kindOf(data) == "a number" {
-		if whole, is := core.WholeNumber(data); is {
+		if whole, is := jsontext.WholeNumber(data); is {
 			return whole
 		}
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // queue asks for a run over TCP, and returns the job.
 func (s *site) queue(who string) operation.JobQueued {
 	s.T.Helper()
-	body := core.MustJSON(operation.RunStart{Workflow: operationtest.LostYAML, Namespace: operationtest.Here})
+	body := jsontext.MustEncode(operation.RunStart{Workflow: operationtest.LostYAML, Namespace: operationtest.Here})
 	a := s.send(who, "POST", "/v1/runs", string(body))
 	var queued operation.JobQueued
 	if err := json.Unmarshal([]byte(a.body), &queued); err != nil || a.StatusCode != http.StatusAccepted {
@@ -53,9 +54,9 @@ func TestJobs_OfLongOperations(t *testing.T) {
 		absent := s.send("elsewhere", "GET", fmt.Sprintf(path, never), "")
 		got, want := there.problem(t), absent.problem(t)
 		got.TraceID, want.TraceID = "", ""
-		text := strings.ReplaceAll(string(core.MustJSON(got)), queued.JobID, never)
-		if there.StatusCode != 404 || text != string(core.MustJSON(want)) {
-			t.Errorf("%s: %d %s, want %s", path, there.StatusCode, text, core.MustJSON(want))
+		text := strings.ReplaceAll(string(jsontext.MustEncode(got)), queued.JobID, never)
+		if there.StatusCode != 404 || text != string(jsontext.MustEncode(want)) {
+			t.Errorf("%s: %d %s, want %s", path, there.StatusCode, text, jsontext.MustEncode(want))
 		}
 	}
 }
@@ -73,7 +74,7 @@ func TestJobs_FullQueues(t *testing.T) {
 		s.Must(err)
 		s.Host.Jobs = jobs
 		s.queue("here")
-		a := s.send("here", "POST", "/v1/runs", string(core.MustJSON(operation.RunStart{Workflow: operationtest.LostYAML, Namespace: operationtest.Here})))
+		a := s.send("here", "POST", "/v1/runs", string(jsontext.MustEncode(operation.RunStart{Workflow: operationtest.LostYAML, Namespace: operationtest.Here})))
 		if p := a.problem(t); p.Status != status || p.Code != job.QueueFull || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s, Retry-After %q", code, a.StatusCode, a.body, a.Header.Get("Retry-After"))
 		}

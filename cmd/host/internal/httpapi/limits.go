@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -110,7 +111,7 @@ func (l Limits) Validate() error {
 		most  int64
 	}{
 		{"body", l.Body, 64 << 20}, {"import_body", l.ImportBody, 1 << 40}, {"headers", int64(l.Headers), 1 << 20},
-		{"json_depth", int64(l.JSONDepth), core.MaxJSONDepth}, {"at_once", int64(l.AtOnce), 1 << 16},
+		{"json_depth", int64(l.JSONDepth), jsontext.MaxDepth}, {"at_once", int64(l.AtOnce), 1 << 16},
 		{"connections", int64(l.Connections), 1 << 20}, {"streams", int64(l.Streams), 1 << 20},
 		{"subject_streams", int64(l.SubjectStreams), 1 << 20},
 	} {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestMistakes_AllAreNamed with their places: mistakes of a request that can't be decoded, and values
@@ -19,9 +19,9 @@ func TestMistakes_AllAreNamed(t *testing.T) {
 	for _, m := range operationtest.AllMistakes() {
 		t.Run(m.Operation, func(t *testing.T) {
 			rt := s.api.routes[m.Operation]
-			wrong := core.Members(json.RawMessage("{" + m.Wrong + "}"))[0]
-			members := slices.DeleteFunc(core.Members(json.RawMessage(m.Request)), func(of core.Member) bool { return of.Key == wrong.Key })
-			members = append(members, wrong, core.Member{Key: "nonsense", Value: json.RawMessage("1")})
+			wrong := jsontext.Members(json.RawMessage("{" + m.Wrong + "}"))[0]
+			members := slices.DeleteFunc(jsontext.Members(json.RawMessage(m.Request)), func(of jsontext.Member) bool { return of.Key == wrong.Key })
+			members = append(members, wrong, jsontext.Member{Key: "nonsense", Value: json.RawMessage("1")})
 			want := []string{m.WrongPlace, "/nonsense"}
 			for _, place := range m.Places {
 				if !strings.HasPrefix(place+"/", m.WrongPlace+"/") {
@@ -46,9 +46,9 @@ func TestMistakes_AllAreNamed(t *testing.T) {
 }
 
 // targetOf is the path of a request with the members that it takes, and its query.
-func targetOf(rt *route, members *[]core.Member) string {
+func targetOf(rt *route, members *[]jsontext.Member) string {
 	path, query := rt.Path, url.Values{}
-	*members = slices.DeleteFunc(*members, func(m core.Member) bool {
+	*members = slices.DeleteFunc(*members, func(m jsontext.Member) bool {
 		in := strings.Contains(path, "{"+m.Key+"}")
 		path = strings.ReplaceAll(path, "{"+m.Key+"}", url.PathEscape(plainText(m.Value)))
 		return in
@@ -68,11 +68,11 @@ func targetOf(rt *route, members *[]core.Member) string {
 	return path + "?" + query.Encode()
 }
 
-func bodyOf(rt *route, members []core.Member) string {
+func bodyOf(rt *route, members []jsontext.Member) string {
 	if rt.inQuery() {
 		return ""
 	}
-	return string(core.JoinMembers(members))
+	return string(jsontext.JoinMembers(members))
 }
 
 // plainText is a JSON value as a query has it.

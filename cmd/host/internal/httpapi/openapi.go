@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // object is a JSON object of the document. Its members are sorted by name, so that the
@@ -39,7 +40,7 @@ func document(version string, socket bool) ([]byte, error) {
 		}
 	}
 	describeEvents(paths)
-	return core.PrintJSON(object{
+	return jsontext.Print(object{
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Reflectory", "version": version,

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestOpenAPI_IsTheGoldenFile: what the document says changes only where somebody sees it.
@@ -88,9 +88,9 @@ func TestOpenAPI_WhatIsRequiredIs(t *testing.T) {
 			t.Run(name+"/"+field, func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t)
-				in := core.Members(core.MustJSON(operationtest.Fixtures()[name](s.World)))
-				in = slices.DeleteFunc(in, func(m core.Member) bool { return m.Key == field })
-				r, err := client.NewRequest(t.Context(), "http://localhost", &o, json.RawMessage(core.JoinMembers(in)), nil)
+				in := jsontext.Members(jsontext.MustEncode(operationtest.Fixtures()[name](s.World)))
+				in = slices.DeleteFunc(in, func(m jsontext.Member) bool { return m.Key == field })
+				r, err := client.NewRequest(t.Context(), "http://localhost", &o, json.RawMessage(jsontext.JoinMembers(in)), nil)
 				s.Must(err)
 				if a := serve(s.api.Local(), r); a.StatusCode < 400 || a.StatusCode >= 500 {
 					t.Errorf("without it: %d %s", a.StatusCode, a.body)

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -167,7 +168,7 @@ func (ps *problems) refuse(w http.ResponseWriter, r *request, err error) {
 func (ps *problems) refuseWith(w http.ResponseWriter, r *request, err error, result any) {
 	p := ps.of(r, err)
 	if result != nil {
-		p.Result = core.MustJSON(result)
+		p.Result = jsontext.MustEncode(result)
 	}
 	r.code, r.status = p.Code, p.Status
 	if p.Status == http.StatusInternalServerError {
@@ -184,10 +185,10 @@ func (ps *problems) refuseWith(w http.ResponseWriter, r *request, err error, res
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", ps.challenge)
 	}
-	text, encodeErr := core.PrintJSON(p)
+	text, encodeErr := jsontext.Print(p)
 	if encodeErr != nil { // a detail that is no JSON
 		p.Details, p.Error = nil, nil
-		text = core.MustJSON(p)
+		text = jsontext.MustEncode(p)
 	}
 	r.write(w, p.Status, client.ProblemType, access.Hide(text))
 }

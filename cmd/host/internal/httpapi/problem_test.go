@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -164,7 +165,7 @@ func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 		"internal":    missing,
 		"defect":      sdk.Errorf(sdk.Internal, "defect", "key %s", "secret-name").WithDetail("key", "secret-name"),
 	} {
-		text := string(core.MustJSON(s.api.problems.of(remote, err)))
+		text := string(jsontext.MustEncode(s.api.problems.of(remote, err)))
 		if strings.Contains(text, "secret-name") || strings.Contains(text, dir) {
 			t.Errorf("%s: %s", name, text)
 		}

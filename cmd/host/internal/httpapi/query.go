@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -29,7 +30,7 @@ func (f *faults) decodeQuery(query string, in any, taken []string) error {
 	v := reflect.ValueOf(in).Elem()
 	known := fieldsOf(v.Type())
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		at := "/" + core.EscapePointer(core.Cut(strings.ToValidUTF8(name, "\ufffd")))
+		at := "/" + jsontext.EscapePointer(core.Cut(strings.ToValidUTF8(name, "\ufffd")))
 		field, ok := known[name]
 		switch {
 		case slices.Contains(taken, name):
@@ -72,7 +73,7 @@ func (f *faults) notUTF8(text, pointer string) bool {
 	if utf8.ValidString(text) {
 		return false
 	}
-	f.add("utf8_invalid", pointer, "isn't UTF-8 text: there is something wrong at byte %d", core.InvalidText([]byte(text))+1)
+	f.add("utf8_invalid", pointer, "isn't UTF-8 text: there is something wrong at byte %d", jsontext.InvalidText([]byte(text))+1)
 	return true
 }
 
@@ -94,7 +95,7 @@ func (f *faults) setOne(v reflect.Value, text, pointer string) {
 	want, wrong := wordOf(v.Type()), false
 	switch {
 	case readsItself(v.Type()): // such as a time, which is a text
-		wrong = json.Unmarshal(core.MustJSON(text), v.Addr().Interface()) != nil
+		wrong = json.Unmarshal(jsontext.MustEncode(text), v.Addr().Interface()) != nil
 		want = "a text that it can have"
 	case want == "a text":
 		v.SetString(text)

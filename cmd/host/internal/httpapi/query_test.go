@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -54,7 +55,7 @@ func FuzzQuery(f *testing.F) {
 		for _, name := range rt.taken {
 			fieldAt(reflect.ValueOf(again).Elem(), fieldsOf(rt.In())[name].index).SetString("x")
 		}
-		if one, two := core.MustJSON(in), core.MustJSON(again); string(one) != string(two) {
+		if one, two := jsontext.MustEncode(in), jsontext.MustEncode(again); string(one) != string(two) {
 			t.Errorf("%q is %s, and then %s", query, one, two)
 		}
 	})

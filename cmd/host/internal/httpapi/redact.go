@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -33,7 +33,7 @@ func (ps *problems) redact(r *request, e *sdk.Error, p *client.Problem) {
 		said += "\n" + f.Detail
 	}
 	for _, more := range []any{p.Details, p.Try} {
-		if text, err := core.EncodeJSON(more); err == nil {
+		if text, err := jsontext.Encode(more); err == nil {
 			said += "\n" + string(text)
 		}
 	}
@@ -73,11 +73,11 @@ func cleanValue(value any, clean func(string) string) any {
 	case bool, int, int64, uint64, float64, nil:
 		return v
 	}
-	text, err := core.EncodeJSON(value)
+	text, err := jsontext.Encode(value)
 	if err != nil {
 		return nil
 	}
-	whole, err := core.DecodeJSON(text)
+	whole, err := jsontext.Decode(text)
 	if err != nil {
 		return nil
 	}
@@ -189,7 +189,7 @@ func forms(text string) []string {
 		text = strings.ToValidUTF8(text[:quoted], "")
 	}
 	list := []string{text}
-	if escaped := strings.Trim(strings.TrimSpace(string(core.MustJSON(text))), `"`); escaped != text {
+	if escaped := strings.Trim(strings.TrimSpace(string(jsontext.MustEncode(text))), `"`); escaped != text {
 		list = append(list, escaped)
 	}
 	return list
@@ -206,7 +206,7 @@ func (r *request) values() []string {
 		list = append(list, r.http.PathValue(name))
 	}
 	var tree any
-	if tree, _ = core.DecodeJSON(r.body); tree != nil {
+	if tree, _ = jsontext.Decode(r.body); tree != nil {
 		list = texts(tree, list)
 	}
 	for _, text := range list { // such as a name with its value

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"net/http"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A client without a token, such as an MCP client, finds out by itself where to get one:
@@ -36,7 +36,7 @@ func (a *API) mountResource(mux *http.ServeMux) {
 	if resource == nil {
 		return
 	}
-	text := core.MustJSON(map[string]any{
+	text := jsontext.MustEncode(map[string]any{
 		"resource": resource.Audience, "authorization_servers": []string{resource.Issuer}, "bearer_methods_supported": []string{"header"},
 		"resource_name": "Reflectory",
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -73,8 +74,8 @@ func TestSocket_CommandsGetWhatTheyWouldGetInTheProgram(t *testing.T) {
 
 func compare(t *testing.T, what string, got, want any) {
 	t.Helper()
-	one, err := core.PrintJSON(got)
-	two, wantErr := core.PrintJSON(want)
+	one, err := jsontext.Print(got)
+	two, wantErr := jsontext.Print(want)
 	if err != nil || wantErr != nil || undigested(string(one)) != undigested(string(two)) {
 		t.Errorf("%s is\n%swant\n%s(%v, %v)", what, one, two, err, wantErr)
 	}

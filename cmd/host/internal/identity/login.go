@@ -16,6 +16,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -65,7 +66,7 @@ func newLogins() logins {
 
 // cookie is a login as its browser keeps it.
 func (l logins) cookie(one *login) string {
-	return base64.RawURLEncoding.EncodeToString(l.seal.Seal(nil, nil, core.MustJSON(one), nil)) //nolint:gosec // this AEAD makes its own nonce
+	return base64.RawURLEncoding.EncodeToString(l.seal.Seal(nil, nil, jsontext.MustEncode(one), nil)) //nolint:gosec // this AEAD makes its own nonce
 }
 
 // open is the login in a cookie; false if this process didn't make it, or it isn't the login of

@@ -11,8 +11,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -85,7 +87,7 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 			s.follow(ctx, req, q.JobID)
 		}
 	}
-	text, err := core.EncodeJSON(out)
+	text, err := jsontext.Encode(out)
 	text = as.addNotes(text)
 	if err != nil || failure != nil {
 		return text, core.JoinErrors(failure, err)
@@ -98,7 +100,7 @@ func (t *tool) read(body json.RawMessage, as *reading) (json.RawMessage, error) 
 	if text := bytes.TrimSpace(body); len(text) == 0 || string(text) == "null" {
 		return json.RawMessage("{}"), nil
 	}
-	if err := core.CheckJSON(body, "the text of the arguments", core.MaxJSONDepth); err != nil { // of two names, one would be lost
+	if err := jsoncheck.Check(body, "the text of the arguments", jsontext.MaxDepth); err != nil { // of two names, one would be lost
 		return nil, err
 	}
 	return as.value(body, t.input, ""), nil
@@ -107,15 +109,15 @@ func (t *tool) read(body json.RawMessage, as *reading) (json.RawMessage, error) 
 // split separates the tool's own arguments from the request's.
 func (t *tool) split(body json.RawMessage) (arguments, error) {
 	args := arguments{request: body}
-	var rest []core.Member
+	var rest []jsontext.Member
 	var problems []error
 	own, ids := false, 0
-	for _, m := range core.Members(args.request) {
+	for _, m := range jsontext.Members(args.request) {
 		var into any
 		switch {
 		case t.row.byID && t.operations[m.Key] != nil:
 			args.action, own = m.Key, true
-			rest = append(rest, core.Member{Key: idArg, Value: m.Value})
+			rest = append(rest, jsontext.Member{Key: idArg, Value: m.Value})
 			ids++
 			continue
 		case m.Key == actionArg && len(t.row.actions) > 0 && !t.row.byID:
@@ -142,7 +144,7 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
 	}
 	if own { // otherwise the text is unchanged, even if it isn't an object
-		args.request = core.JoinMembers(rest)
+		args.request = jsontext.JoinMembers(rest)
 	}
 	args.asked = args.request
 	return args, core.JoinErrors(problems...)
@@ -161,12 +163,12 @@ type refusal struct {
 // errors}}, with the members of the result that exists despite the error.
 func (s *Server) refused(ctx context.Context, in set, body json.RawMessage, err error, out json.RawMessage) *mcp.CallToolResult {
 	p := s.problem(ctx, in, body, err)
-	text, encodeErr := core.EncodeJSON(refusal{p.Code, p.Detail, p.Hint, p.Details, p.Errors})
+	text, encodeErr := jsontext.Encode(refusal{p.Code, p.Detail, p.Hint, p.Details, p.Errors})
 	if encodeErr != nil { // a detail that can't be encoded as JSON
-		text = core.MustJSON(refusal{p.Code, p.Detail, p.Hint, nil, p.Errors})
+		text = jsontext.MustEncode(refusal{p.Code, p.Detail, p.Hint, nil, p.Errors})
 	}
-	members := append(core.Members(out), core.Member{Key: "error", Value: text})
-	whole, _ := shorten(visible(core.JoinMembers(members)), maxResult)
+	members := append(jsontext.Members(out), jsontext.Member{Key: "error", Value: text})
+	whole, _ := shorten(visible(jsontext.JoinMembers(members)), maxResult)
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(whole)}}}
 }
 
@@ -235,9 +237,9 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 
 // spell is a call of a tool in the form of a hint.
 func (t *tool) spell(action string, given sdk.Args) string {
-	var args []core.Member
+	var args []jsontext.Member
 	if action != "" && !t.row.byID {
-		args = append(args, core.Member{Key: actionArg, Value: core.MustJSON(action)})
+		args = append(args, jsontext.Member{Key: actionArg, Value: jsontext.MustEncode(action)})
 	}
 	for _, arg := range given {
 		name := arg.Name
@@ -248,8 +250,8 @@ func (t *tool) spell(action string, given sdk.Args) string {
 			name = action
 		}
 		if arg.Value != nil && slices.Contains(t.fields, name) {
-			args = append(args, core.Member{Key: name, Value: core.MustJSON(arg.Value)})
+			args = append(args, jsontext.Member{Key: name, Value: jsontext.MustEncode(arg.Value)})
 		}
 	}
-	return "call " + t.row.name + " with " + string(core.JoinMembers(args))
+	return "call " + t.row.name + " with " + string(jsontext.JoinMembers(args))
 }

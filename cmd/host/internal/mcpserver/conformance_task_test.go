@@ -15,8 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestConformance_OfTasks runs the suite's scenarios of the extension on a server that has the
@@ -161,7 +161,7 @@ func (m *memoryTasks) addTools(s *mcp.Server) {
 	refusal.IsError = true
 	add("failing_job", onlyTask(time.Second, completes(refusal)))
 	add("protocol_error_job", onlyTask(0, func(t *task) {
-		t.Status, t.Error = taskFailed, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it broke", Data: core.MustJSON("nothing else")}
+		t.Status, t.Error = taskFailed, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "it broke", Data: jsontext.MustEncode("nothing else")}
 	}))
 	for _, name := range []string{"confirm_delete", "multi_input", "test_tool_with_task"} { // which would ask the client
 		add(name, func(context.Context, arguments) (*mcp.CallToolResult, error) { return said("nothing is asked"), nil })

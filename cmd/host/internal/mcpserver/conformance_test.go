@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The protocol's own suites judge this package from outside, in two editions: on a server
@@ -205,7 +206,7 @@ func addFixtures(m *mcp.Server) {
 	m.AddResourceTemplate(&mcp.ResourceTemplate{Name: "template", URITemplate: "test://template/{id}/data", MIMEType: "application/json"},
 		func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 			id := strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, "test://template/"), "/data")
-			body := core.MustJSON(map[string]any{"id": id, "templateTest": true, "data": "Data for ID: " + id})
+			body := jsontext.MustEncode(map[string]any{"id": id, "templateTest": true, "data": "Data for ID: " + id})
 			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: string(body)}}}, nil
 		})
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -53,7 +53,7 @@ func (t *tool) page(args *arguments) (from int, err error) {
 		return 0, sdk.Errorf(sdk.Invalid, "invalid_page_token", "the page token is not from a call with these arguments").
 			WithHint("give next_page_token as it was, with the same arguments; or begin again without one").WithDetail("field", tokenArg)
 	}
-	for _, m := range core.Members(token.Set) {
+	for _, m := range jsontext.Members(token.Set) {
 		if slices.Contains(t.row.repeats, m.Key) {
 			args.request = with(args.request, m)
 		}
@@ -64,9 +64,9 @@ func (t *tool) page(args *arguments) (from int, err error) {
 func digest(data []byte) []byte { sum := sha256.Sum256(data); return sum[:12] }
 
 // with returns an object with a member added or replaced.
-func with(object json.RawMessage, m core.Member) json.RawMessage {
-	members := slices.DeleteFunc(core.Members(object), func(o core.Member) bool { return o.Key == m.Key })
-	return core.JoinMembers(append(members, m))
+func with(object json.RawMessage, m jsontext.Member) json.RawMessage {
+	members := slices.DeleteFunc(jsontext.Members(object), func(o jsontext.Member) bool { return o.Key == m.Key })
+	return jsontext.JoinMembers(append(members, m))
 }
 
 // length is how many characters a text has.
@@ -78,8 +78,8 @@ func (t *tool) cut(text json.RawMessage, args arguments, from int) (json.RawMess
 	if length(text) <= maxResult && from == 0 && args.offset == 0 {
 		return text, nil
 	}
-	members := core.Members(text)
-	at := slices.IndexFunc(members, func(m core.Member) bool { return m.Key == cmp.Or(t.row.list, t.row.text) })
+	members := jsontext.Members(text)
+	at := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == cmp.Or(t.row.list, t.row.text) })
 	switch {
 	case at >= 0 && t.row.list != "":
 		return t.cutList(members, at, args, from)
@@ -91,21 +91,21 @@ func (t *tool) cut(text json.RawMessage, args arguments, from int) (json.RawMess
 }
 
 // cutList keeps the items that fit, at least one.
-func (t *tool) cutList(members []core.Member, at int, args arguments, from int) (json.RawMessage, error) {
+func (t *tool) cutList(members []jsontext.Member, at int, args arguments, from int) (json.RawMessage, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(members[at].Value, &items); err != nil {
 		return nil, err
 	}
 	items = items[min(from, len(items)):]
-	var set []core.Member
+	var set []jsontext.Member
 	for _, m := range members {
 		if slices.Contains(t.row.repeats, m.Key) {
 			set = append(set, m)
 		}
 	}
 	members[at].Value = json.RawMessage("[]")
-	frame, _ := shorten(core.JoinMembers(members), maxResult/2)
-	members = core.Members(frame)
+	frame, _ := shorten(jsontext.JoinMembers(members), maxResult/2)
+	members = jsontext.Members(frame)
 	room := maxResult - length(frame) - markRoom
 	kept := 0
 	for ; kept < len(items); kept++ {
@@ -118,13 +118,13 @@ func (t *tool) cutList(members []core.Member, at int, args arguments, from int) 
 		kept = 1
 	}
 	rest := len(items) - kept
-	members[at].Value = core.MustJSON(orEmpty(items[:kept]))
+	members[at].Value = jsontext.MustEncode(orEmpty(items[:kept]))
 	if rest > 0 {
-		token := pageToken{From: from + kept, Of: digest(args.asked), Set: core.JoinMembers(set)}
-		members = append(members, core.Member{Key: truncated, Value: json.RawMessage("true")},
-			core.Member{Key: nextToken, Value: core.MustJSON(base64.RawURLEncoding.EncodeToString(core.MustJSON(token)))})
+		token := pageToken{From: from + kept, Of: digest(args.asked), Set: jsontext.JoinMembers(set)}
+		members = append(members, jsontext.Member{Key: truncated, Value: json.RawMessage("true")},
+			jsontext.Member{Key: nextToken, Value: jsontext.MustEncode(base64.RawURLEncoding.EncodeToString(jsontext.MustEncode(token)))})
 	}
-	return core.JoinMembers(members), nil
+	return jsontext.JoinMembers(members), nil
 }
 
 func orEmpty(items []json.RawMessage) []json.RawMessage {
@@ -135,7 +135,7 @@ func orEmpty(items []json.RawMessage) []json.RawMessage {
 }
 
 // cutText is as much of a text, from a character on, as fits.
-func cutText(members []core.Member, at, offset int) (json.RawMessage, error) {
+func cutText(members []jsontext.Member, at, offset int) (json.RawMessage, error) {
 	var text string
 	if err := json.Unmarshal(members[at].Value, &text); err != nil {
 		return nil, err
@@ -143,13 +143,13 @@ func cutText(members []core.Member, at, offset int) (json.RawMessage, error) {
 	runes := []rune(text)
 	runes = runes[min(offset, len(runes)):]
 	members[at].Value = json.RawMessage(`""`)
-	frame, _ := shorten(core.JoinMembers(members), maxResult/2)
-	members = core.Members(frame)
+	frame, _ := shorten(jsontext.JoinMembers(members), maxResult/2)
+	members = jsontext.Members(frame)
 	kept := fitting(runes, maxResult-length(frame)-markRoom)
-	members[at].Value = core.MustJSON(string(runes[:kept]))
+	members[at].Value = jsontext.MustEncode(string(runes[:kept]))
 	if kept < len(runes) {
-		members = append(members, core.Member{Key: contentTruncated, Value: json.RawMessage("true")},
-			core.Member{Key: nextOffset, Value: core.MustJSON(offset + kept)})
+		members = append(members, jsontext.Member{Key: contentTruncated, Value: json.RawMessage("true")},
+			jsontext.Member{Key: nextOffset, Value: jsontext.MustEncode(offset + kept)})
 	}
-	return core.JoinMembers(members), nil
+	return jsontext.JoinMembers(members), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestCut_ListsGoOnAtTheNextItem: a recall that is too long comes in pages that have each
@@ -90,7 +91,7 @@ func TestCut_TextsGoOnAtTheNextCharacter(t *testing.T) {
 // within the room, and what is short stays whole.
 func TestShorten_StaysWithinTheRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		value := core.MustJSON(map[string]any{"id": "kept", "rest": anyValue(t, 4)})
+		value := jsontext.MustEncode(map[string]any{"id": "kept", "rest": anyValue(t, 4)})
 		room := rapid.IntRange(200, 5000).Draw(t, "room")
 		short, missing := shorten(value, room)
 		if length(short) > room {

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestProgress_OfATask: the official library's client, which says that it knows tasks, gives a
@@ -67,7 +68,7 @@ func progressOfATask(t *testing.T) {
 			w.Must(w.Host.Jobs.Progress(t.Context(), claimed.Held, done))
 			time.Sleep(2 * progressPause)
 		}
-		w.Must(w.Host.Jobs.Complete(t.Context(), claimed.Held, &job.Outcome{Result: core.MustJSON(struct{}{})}))
+		w.Must(w.Host.Jobs.Complete(t.Context(), claimed.Held, &job.Outcome{Result: jsontext.MustEncode(struct{}{})}))
 		time.Sleep(10 * progressPause)
 		synctest.Wait()
 		if !slices.Equal(heard, c.want) {

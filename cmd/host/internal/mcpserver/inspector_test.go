@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // The inspector's exit codes.
@@ -35,7 +36,7 @@ func toolArgs(t *testing.T, name string, args map[string]any) []string {
 	t.Helper()
 	words := []string{"--method", "tools/call", "--tool-name", name}
 	for _, key := range slices.Sorted(maps.Keys(args)) {
-		value := string(core.MustJSON(args[key]))
+		value := string(jsontext.MustEncode(args[key]))
 		if text, ok := args[key].(string); ok {
 			value = text
 		}
@@ -151,7 +152,7 @@ func inspectCalls(t *testing.T, calls []asked, target ...string) {
 	}
 	for _, c := range calls {
 		if out, code := inspect(t, append(slices.Clone(target), toolArgs(t, c.tool, c.args)...)...); code != c.code {
-			t.Errorf("%s %s: exit %d, not %d: %s", c.tool, core.MustJSON(c.args), code, c.code, out)
+			t.Errorf("%s %s: exit %d, not %d: %s", c.tool, jsontext.MustEncode(c.args), code, c.code, out)
 		}
 	}
 	if out, code := inspect(t, append(slices.Clone(target), toolArgs(t, "forget", nil)...)...); code != inspectorFailed && code != inspectorToolRefused {

@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -110,8 +110,8 @@ func (s *Server) taskError(ctx context.Context, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	p := s.problem(ctx, set{}, core.MustJSON(map[string]string{"taskId": id}), err)
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
+	p := s.problem(ctx, set{}, jsontext.MustEncode(map[string]string{"taskId": id}), err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: jsontext.MustEncode(map[string]string{"code": p.Code})}
 }
 
 // failed is a tool's result if its job failed: what the tool would have answered if it had
@@ -120,6 +120,6 @@ func (s *Server) failed(ctx context.Context, r *operation.JobResult) *mcp.CallTo
 	if r.Failure != nil {
 		return s.refused(ctx, set{}, nil, r.Failure.Err(), r.Result)
 	}
-	text := visible(core.MustJSON(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}}))
+	text := visible(jsontext.MustEncode(map[string]any{"error": refusal{Code: r.Reason, Message: cmp.Or(r.Message, "the job failed")}}))
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}
 }

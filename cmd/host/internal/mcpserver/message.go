@@ -14,7 +14,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,14 +39,14 @@ func newExact() exact {
 
 // hide is a value that the library keeps as it is.
 func (x exact) hide(value json.RawMessage) json.RawMessage {
-	if core.JSONKind(value) != "a number" {
+	if jsontext.Kind(value) != "a number" {
 		return value
 	}
 	const most = 1 << 53
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil && n >= -most && n <= most && string(value) != "-0" {
 		return value
 	}
-	return core.MustJSON(x.prefix + string(value))
+	return jsontext.MustEncode(x.prefix + string(value))
 }
 
 // restore puts the numbers back into a message.
@@ -58,8 +59,8 @@ func (x exact) restore(text []byte) []byte {
 
 // hideIn hides a member's value in an object, if there is one.
 func (x exact) hideIn(object json.RawMessage, change func(json.RawMessage) json.RawMessage, name string) json.RawMessage {
-	list := core.Members(object)
-	i := slices.IndexFunc(list, func(m core.Member) bool { return m.Key == name })
+	list := jsontext.Members(object)
+	i := slices.IndexFunc(list, func(m jsontext.Member) bool { return m.Key == name })
 	if i < 0 {
 		return object
 	}
@@ -68,7 +69,7 @@ func (x exact) hideIn(object json.RawMessage, change func(json.RawMessage) json.
 		return object
 	}
 	list[i].Value = changed
-	return core.JoinMembers(list)
+	return jsontext.JoinMembers(list)
 }
 
 // message is what a text is, once it is checked.
@@ -88,7 +89,7 @@ type notMessage struct {
 
 // bytes is the JSON of the error's response.
 func (n *notMessage) bytes() []byte {
-	return core.MustJSON(struct {
+	return jsontext.MustEncode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   *jsonrpc.Error  `json:"error"`
@@ -105,7 +106,7 @@ func (x exact) read(text []byte, what string) (message, *notMessage) {
 		return message{}, &notMessage{id, jsonrpc.Error{Code: code, Message: why}}
 	}
 	none := json.RawMessage("null")
-	err := core.CheckJSON(text, what, core.MaxJSONDepth)
+	err := jsoncheck.Check(text, what, jsontext.MaxDepth)
 	if sdk.ReasonOf(err) == "json_invalid" {
 		return refuse(none, jsonrpc.CodeParseError, err.Error())
 	}
@@ -160,7 +161,7 @@ func envelopeOf(text []byte) envelope {
 		return e
 	}
 	twice := false
-	for _, m := range core.Members(text) {
+	for _, m := range jsontext.Members(text) {
 		switch m.Key {
 		case "jsonrpc":
 			e.version = m.Value
@@ -193,18 +194,18 @@ func (e envelope) problem(what string) string {
 	case string(e.version) != `"2.0"`:
 		return `the member jsonrpc isn't "2.0"`
 	case e.id != nil && !isID(e.id):
-		return "the member id is " + core.JSONKind(e.id) + ", neither a text nor a number"
-	case core.JSONKind(e.method) != "a text":
-		return "the member method is " + core.JSONKind(e.method) + ", not a text"
-	case e.params != nil && core.JSONKind(e.params) != "an object" && string(e.params) != "null":
-		return "the member params is " + core.JSONKind(e.params) + ", not an object"
+		return "the member id is " + jsontext.Kind(e.id) + ", neither a text nor a number"
+	case jsontext.Kind(e.method) != "a text":
+		return "the member method is " + jsontext.Kind(e.method) + ", not a text"
+	case e.params != nil && jsontext.Kind(e.params) != "an object" && string(e.params) != "null":
+		return "the member params is " + jsontext.Kind(e.params) + ", not an object"
 	}
 	return ""
 }
 
 // isID reports whether a value may be a request's id.
 func isID(value json.RawMessage) bool {
-	kind := core.JSONKind(value)
+	kind := jsontext.Kind(value)
 	return kind == "a text" || kind == "a number"
 }
 

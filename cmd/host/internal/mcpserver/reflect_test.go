@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/reflection"
 )
 
@@ -55,7 +56,7 @@ func TestReflect_AnswersOfEachKind(t *testing.T) {
 		expect("reflect_status", args, absent)
 		expect("cancel_reflection", args, `{"status":"not_found","cancelled":false}`)
 	}
-	w.Must(w.Host.Jobs.Complete(w.Ctx, lease, &job.Outcome{Result: core.MustJSON(reflection.Result{
+	w.Must(w.Host.Jobs.Complete(w.Ctx, lease, &job.Outcome{Result: jsontext.MustEncode(reflection.Result{
 		InsightsCreated: 1, MemoriesAnalyzed: 4, Insights: []reflection.Insight{{MemoryID: "m", Content: "c", Question: "q", Importance: 0.7, Sources: []string{"s"}}},
 	})}))
 	expect("reflect_status", ofJob, `{"status":"completed","job_id":"JOB","completed_at":`+now+`,"insights_created":1,"procedures_created":0,`+

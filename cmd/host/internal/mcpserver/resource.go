@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -44,7 +44,7 @@ func (s *Server) addResources(m *mcp.Server) {
 				if err != nil {
 					return nil, s.unread(ctx, uri, err)
 				}
-				text, err := core.EncodeJSON(out)
+				text, err := jsontext.Encode(out)
 				if err != nil {
 					return nil, err
 				}
@@ -60,6 +60,6 @@ func (s *Server) unread(ctx context.Context, uri string, err error) error {
 	case sdk.NotFound, sdk.Invalid:
 		return mcp.ResourceNotFoundError(uri)
 	}
-	p := s.problem(ctx, set{}, core.MustJSON(map[string]string{"uri": uri}), err)
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: core.MustJSON(map[string]string{"code": p.Code})}
+	p := s.problem(ctx, set{}, jsontext.MustEncode(map[string]string{"uri": uri}), err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: p.Detail, Data: jsontext.MustEncode(map[string]string{"code": p.Code})}
 }

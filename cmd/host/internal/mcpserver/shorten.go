@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A long result that can't be continued from some place is shortened everywhere: an
@@ -24,7 +24,7 @@ func shorten(value json.RawMessage, room int) (short json.RawMessage, missing bo
 	}
 	switch value[0] {
 	case '{':
-		return shortenObject(core.Members(value), room), true
+		return shortenObject(jsontext.Members(value), room), true
 	case '[':
 		return shortenArray(value, room), true
 	case '"':
@@ -33,24 +33,24 @@ func shorten(value json.RawMessage, room int) (short json.RawMessage, missing bo
 			return json.RawMessage(`""`), true
 		}
 		runes := []rune(text)
-		return core.MustJSON(string(runes[:fitting(runes, room-2)])), true
+		return jsontext.MustEncode(string(runes[:fitting(runes, room-2)])), true
 	}
 	return json.RawMessage("null"), true // a number as long as a page
 }
 
 // shortenObject shares the room among the members.
-func shortenObject(members []core.Member, room int) json.RawMessage {
+func shortenObject(members []jsontext.Member, room int) json.RawMessage {
 	const marks = len(`,"content_truncated":true,"truncated":true`)
 	room -= 2 + marks
 	sizes := make([]int, len(members))
 	for i, m := range members {
 		sizes[i] = length(m.Value)
-		room -= length(core.MustJSON(m.Key)) + 2
+		room -= length(jsontext.MustEncode(m.Key)) + 2
 	}
 	texts, others := false, false
 	for len(members) > 0 && room < len(members)*leastRoom { // too many, whatever they are
 		last := len(members) - 1
-		room += length(core.MustJSON(members[last].Key)) + 2
+		room += length(jsontext.MustEncode(members[last].Key)) + 2
 		members, sizes, others = members[:last], sizes[:last], true
 	}
 	share := fairShare(sizes, room)
@@ -61,12 +61,12 @@ func shortenObject(members []core.Member, room int) json.RawMessage {
 		texts, others = texts || missing && isText, others || missing && !isText
 	}
 	if texts {
-		members = append(members, core.Member{Key: contentTruncated, Value: json.RawMessage("true")})
+		members = append(members, jsontext.Member{Key: contentTruncated, Value: json.RawMessage("true")})
 	}
 	if others {
-		members = append(members, core.Member{Key: truncated, Value: json.RawMessage("true")})
+		members = append(members, jsontext.Member{Key: truncated, Value: json.RawMessage("true")})
 	}
-	return core.JoinMembers(members)
+	return jsontext.JoinMembers(members)
 }
 
 // shortenArray keeps the first items that fit, at least the first one, made shorter.
@@ -88,7 +88,7 @@ func shortenArray(value json.RawMessage, room int) json.RawMessage {
 		items[0], _ = shorten(items[0], room)
 		kept = 1
 	}
-	return core.MustJSON(orEmpty(items[:kept]))
+	return jsontext.MustEncode(orEmpty(items[:kept]))
 }
 
 // fairShare is the largest share with which several members together fit the room: the

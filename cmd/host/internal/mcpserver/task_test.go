@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -73,7 +74,7 @@ func ofTask(t *testing.T, s http.Handler, who core.Caller, method, id string) an
 // tool calls a tool, which mustn't be an error of the protocol.
 func callTool(t *testing.T, s http.Handler, capabilities, name string, args any) json.RawMessage {
 	t.Helper()
-	a := exchange(t, s, core.Operator(operationtest.Agent), capabilities, "tools/call", name, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, core.MustJSON(args)))
+	a := exchange(t, s, core.Operator(operationtest.Agent), capabilities, "tools/call", name, fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, jsontext.MustEncode(args)))
 	if a.Error != nil {
 		t.Fatalf("%s: %+v", name, a.Error)
 	}
@@ -93,7 +94,7 @@ func work(t *testing.T, w *operationtest.World) {
 func wantMembers(t *testing.T, result json.RawMessage, want map[string]string, none ...string) {
 	t.Helper()
 	got := map[string]json.RawMessage{}
-	for _, m := range core.Members(result) {
+	for _, m := range jsontext.Members(result) {
 		got[m.Key] = m.Value
 	}
 	for name, value := range want {
@@ -120,7 +121,7 @@ func TestTask_OfAClientThatKnowsThem(t *testing.T) {
 	}, "result", "content", "task", "requestState")
 	id := member[string](t, string(made), "taskId")
 	wantMembers(t, ofTask(t, s, me, methodTaskGet, id).Result, map[string]string{
-		"resultType": `"complete"`, "taskId": string(core.MustJSON(id)), "status": `"working"`, "statusMessage": `"it waits in the queue"`,
+		"resultType": `"complete"`, "taskId": string(jsontext.MustEncode(id)), "status": `"working"`, "statusMessage": `"it waits in the queue"`,
 	}, "result", "error")
 	wantMembers(t, ofTask(t, s, me, methodTaskUpdate, id).Result, map[string]string{"resultType": `"complete"`}, "taskId", "status")
 
@@ -196,9 +197,9 @@ func TestTask_OfAClientThatDoesNotKnowThem(t *testing.T) {
 	wantMembers(t, look(`{"job_id":"`+id+`"}`), map[string]string{"status": `"queued"`, "started_at": "null", "progress": "0"}, "result", "completed_at")
 	work(t, w)
 	whole := look(`{"job_id":"` + id + `"}`)
-	wantMembers(t, whole, map[string]string{"status": `"completed"`, "operation": `"run_start"`, "run_id": string(core.MustJSON(run)), "progress": "1", "reason": `"done"`})
-	wantMembers(t, member[json.RawMessage](t, string(whole), "result"), map[string]string{"run_id": string(core.MustJSON(run)), "status": `"passed"`, "output": "2"})
-	wantMembers(t, look(`{"run_id":"`+run+`"}`), map[string]string{"run_id": string(core.MustJSON(run)), "status": `"passed"`})
+	wantMembers(t, whole, map[string]string{"status": `"completed"`, "operation": `"run_start"`, "run_id": string(jsontext.MustEncode(run)), "progress": "1", "reason": `"done"`})
+	wantMembers(t, member[json.RawMessage](t, string(whole), "result"), map[string]string{"run_id": string(jsontext.MustEncode(run)), "status": `"passed"`, "output": "2"})
+	wantMembers(t, look(`{"run_id":"`+run+`"}`), map[string]string{"run_id": string(jsontext.MustEncode(run)), "status": `"passed"`})
 	for _, args := range []string{`{}`, `{"job_id":"a","run_id":"b"}`} {
 		result := callTool(t, s, unknowing, "loop_status", json.RawMessage(args))
 		if text := member[[]struct{ Text string }](t, string(result), "content")[0].Text; member[refusal](t, text, "error").Code != "id_invalid" {
@@ -210,7 +211,7 @@ func TestTask_OfAClientThatDoesNotKnowThem(t *testing.T) {
 
 	critic := core.Caller{Subject: "critic", Scopes: []core.Scope{core.ScopeEvaluate}, Namespaces: []string{operationtest.Here}}
 	model := operation.Evaluate{Evaluator: modelJudge, Namespace: operationtest.Here, Output: []byte(`1`)}
-	a := exchange(t, s, critic, knowing, "tools/call", "evaluate", fmt.Sprintf(`{"name":"evaluate","arguments":%s}`, core.MustJSON(model)))
+	a := exchange(t, s, critic, knowing, "tools/call", "evaluate", fmt.Sprintf(`{"name":"evaluate","arguments":%s}`, jsontext.MustEncode(model)))
 	wantMembers(t, ofTask(t, s, critic, methodTaskGet, member[string](t, string(a.Result), "taskId")).Result, map[string]string{"status": `"working"`})
 }
 

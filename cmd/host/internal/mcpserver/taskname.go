@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A client sends headers that name what its request is about, so that proxies needn't read
@@ -57,7 +57,7 @@ func writeMismatch(w http.ResponseWriter, id json.RawMessage) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(core.MustJSON(map[string]any{ // the caller may have gone
+	_, _ = w.Write(jsontext.MustEncode(map[string]any{ // the caller may have gone
 		"jsonrpc": "2.0", "id": id,
 		"error": map[string]any{"code": mcp.CodeHeaderMismatch, "message": "the header " + headerName + " isn't the request's taskId"},
 	}))

@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Models often send an argument in another form than its schema says: null for nothing, a
@@ -50,7 +52,7 @@ func (r *reading) value(value json.RawMessage, s *jsonschema.Schema, place strin
 		for i, item := range items {
 			items[i] = r.value(item, s.Items, place+"/"+strconv.Itoa(i))
 		}
-		return core.MustJSON(items)
+		return jsontext.MustEncode(items)
 	}
 	return value
 }
@@ -58,11 +60,11 @@ func (r *reading) value(value json.RawMessage, s *jsonschema.Schema, place strin
 // object reads the members of an object. A member that is null is absent, unless it may be any
 // value.
 func (r *reading) object(object json.RawMessage, s *jsonschema.Schema, place string) json.RawMessage {
-	list := core.Members(object)
+	list := jsontext.Members(object)
 	if list == nil || len(s.Properties) == 0 {
 		return object
 	}
-	read := make([]core.Member, 0, len(list))
+	read := make([]jsontext.Member, 0, len(list))
 	for _, m := range list {
 		p := s.Properties[m.Key]
 		if p != nil && p.Type != "" && string(m.Value) == "null" {
@@ -72,9 +74,9 @@ func (r *reading) object(object json.RawMessage, s *jsonschema.Schema, place str
 		if place != "" {
 			at = place + "/" + at
 		}
-		read = append(read, core.Member{Key: m.Key, Value: r.value(m.Value, p, at)})
+		read = append(read, jsontext.Member{Key: m.Key, Value: r.value(m.Value, p, at)})
 	}
-	return core.JoinMembers(read)
+	return jsontext.JoinMembers(read)
 }
 
 // text reads a text for another type: the JSON of a list or an object, a number, true or false,
@@ -93,7 +95,7 @@ func (r *reading) text(value json.RawMessage, s *jsonschema.Schema, place string
 		r.note(place, "the text", what)
 		return read
 	}
-	sound := core.CheckJSON(inside, "the text", core.MaxJSONDepth) == nil
+	sound := jsoncheck.Check(inside, "the text", jsontext.MaxDepth) == nil
 	switch {
 	case s.Type == "object" && sound && text[0] == '{':
 		return as(inside, "an object")
@@ -101,13 +103,13 @@ func (r *reading) text(value json.RawMessage, s *jsonschema.Schema, place string
 		return as(inside, "a list")
 	case s.Type == "array" && s.Items != nil && s.Items.Type == "string":
 		if list := splitTexts(text); list != nil {
-			return as(core.MustJSON(list), "a list")
+			return as(jsontext.MustEncode(list), "a list")
 		}
-	case s.Type == "integer" && sound && core.JSONKind(inside) == "a number":
-		if whole, is := core.WholeNumber(inside); is {
+	case s.Type == "integer" && sound && jsontext.Kind(inside) == "a number":
+		if whole, is := jsontext.WholeNumber(inside); is {
 			return as(whole, "a number")
 		}
-	case s.Type == "number" && sound && core.JSONKind(inside) == "a number":
+	case s.Type == "number" && sound && jsontext.Kind(inside) == "a number":
 		return as(inside, "a number")
 	case s.Type == "boolean" && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
 		return as(json.RawMessage(strings.ToLower(text)), "true or false")
@@ -132,16 +134,16 @@ func splitTexts(text string) []string {
 
 // addNotes adds the notes to a result, which is an object.
 func (r *reading) addNotes(result json.RawMessage) json.RawMessage {
-	members := core.Members(result)
+	members := jsontext.Members(result)
 	if len(r.notes) == 0 || members == nil {
 		return result
 	}
 	for i, m := range members {
 		var own []string
 		if m.Key == "notes" && json.Unmarshal(m.Value, &own) == nil {
-			members[i].Value = core.MustJSON(append(own, r.notes...))
-			return core.JoinMembers(members)
+			members[i].Value = jsontext.MustEncode(append(own, r.notes...))
+			return jsontext.JoinMembers(members)
 		}
 	}
-	return core.JoinMembers(append(members, core.Member{Key: "notes", Value: core.MustJSON(r.notes)}))
+	return jsontext.JoinMembers(append(members, jsontext.Member{Key: "notes", Value: jsontext.MustEncode(r.notes)}))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestTools_FitAnAgentsContext: what a list costs in each turn is bounded, in each profile,
@@ -54,12 +55,12 @@ func TestTools_FitAnAgentsContext(t *testing.T) {
 			if listed.CacheScope != "private" || listed.TTLMs <= 0 {
 				t.Errorf("%s: cached as %s for %d ms", name, listed.CacheScope, listed.TTLMs)
 			}
-			text := core.MustJSON(listed)
+			text := jsontext.MustEncode(listed)
 			if len(text) > c.most {
 				t.Errorf("%s: %d characters (limit %d)", name, len(text), c.most)
 			}
 			t.Logf("%s over %s: %d characters", name, way, len(text))
-			lists[way] = string(core.MustJSON(listed.Tools))
+			lists[way] = string(jsontext.MustEncode(listed.Tools))
 		}
 		if lists["stdio"] != lists["http"] {
 			t.Errorf("%s: the lists differ", name)
@@ -106,11 +107,11 @@ func operations(s *Server) map[string][2]string {
 // asArguments is an operation's request as the arguments of its tool, by the tool's name and
 // action. It is nil for a request that Go can have and JSON can't.
 func asArguments(tool [2]string, in any) json.RawMessage {
-	text, err := core.EncodeJSON(in)
+	text, err := jsontext.Encode(in)
 	if err != nil {
 		return nil
 	}
-	members := core.Members(text)
+	members := jsontext.Members(text)
 	action := tool[1]
 	if tool[0] == "loop_status" {
 		for i, m := range members {
@@ -119,9 +120,9 @@ func asArguments(tool [2]string, in any) json.RawMessage {
 			}
 		}
 	} else if action != "" {
-		members = append(members, core.Member{Key: actionArg, Value: core.MustJSON(action)})
+		members = append(members, jsontext.Member{Key: actionArg, Value: jsontext.MustEncode(action)})
 	}
-	return core.JoinMembers(members)
+	return jsontext.JoinMembers(members)
 }
 
 // TestTools_AnswerAsOperationsDo for a caller who waits for no model: each valid request, each refusal and each denial of each
@@ -193,15 +194,15 @@ func sameRefusal(t *testing.T, way, got, want string) {
 
 func equalJSON(t *testing.T, a, b string) bool {
 	t.Helper()
-	x, err := core.DecodeJSON([]byte(a))
+	x, err := jsontext.Decode([]byte(a))
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := core.DecodeJSON([]byte(b))
+	y, err := jsontext.Decode([]byte(b))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(core.MustJSON(x)) == string(core.MustJSON(y))
+	return string(jsontext.MustEncode(x)) == string(jsontext.MustEncode(y))
 }
 
 // mayBe checks a result against its tool's schema.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,7 +25,7 @@ func visible(value json.RawMessage) json.RawMessage {
 		var s string
 		if json.Unmarshal(written, &s) == nil {
 			if shown := sdk.Visible(s); shown != s {
-				written = core.MustJSON(shown)
+				written = jsontext.MustEncode(shown)
 			}
 		}
 		out.Write(written)

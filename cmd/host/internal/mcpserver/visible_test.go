@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -75,7 +76,7 @@ func TestResult_HidesNothing(t *testing.T) {
 // escaped is a text as JSON in which each character but ASCII's is an escape.
 func escaped(text string) string {
 	var b strings.Builder
-	for _, r := range string(core.MustJSON(text)) {
+	for _, r := range string(jsontext.MustEncode(text)) {
 		if r < 0x80 {
 			b.WriteRune(r)
 			continue

@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 func TestMain(m *testing.M) {
@@ -104,7 +105,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool string, args any) calle
 	}
 	c := called{text: r.Content[0].(*mcp.TextContent).Text, isError: r.IsError}
 	if r.StructuredContent != nil {
-		c.structured = string(core.MustJSON(r.StructuredContent))
+		c.structured = string(jsontext.MustEncode(r.StructuredContent))
 	}
 	if n := length([]byte(c.text)); n > maxResult {
 		t.Errorf("%s: %d characters", tool, n)

@@ -23,6 +23,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -165,7 +166,7 @@ func TestMetrics_ShowTheQueue(t *testing.T) {
 
 // entry is the journal's entry of an event.
 func entry(kind string, event any) journal.Entry {
-	return journal.Entry{Type: kind, Data: core.MustJSON(event)}
+	return journal.Entry{Type: kind, Data: jsontext.MustEncode(event)}
 }
 
 // ref is a job that was in its status for 2 s.

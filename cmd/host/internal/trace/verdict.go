@@ -10,7 +10,7 @@ import (
 	otellog "go.opentelemetry.io/otel/log"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -61,5 +61,5 @@ func message(output []byte) string {
 		Role  string `json:"role"`
 		Parts []part `json:"parts"`
 	}
-	return string(core.MustJSON([]spoken{{"assistant", []part{{"text", bounded(string(output))}}}}))
+	return string(jsontext.MustEncode([]spoken{{"assistant", []part{{"text", bounded(string(output))}}}}))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // auditPages are the pages of the journal.
@@ -215,7 +216,7 @@ func auditTexts() []text {
 		if err != nil || len(found.Items) == 0 {
 			return "", err
 		}
-		whole, err := core.PrintJSON(found.Items[0])
+		whole, err := jsontext.Print(found.Items[0])
 		return string(whole), err
 	}}}
 }
@@ -228,7 +229,7 @@ func linksOf(e *journal.Entry, stream string) (links []crumb) {
 			links = append(links, crumb{text + " " + short(id), at + url.PathEscape(id)})
 		}
 	}
-	for _, m := range core.Members(e.Data) {
+	for _, m := range jsontext.Members(e.Data) {
 		var id string
 		var ids []string
 		if json.Unmarshal(m.Value, &id) != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // decisionPages are the pages of the decisions of policies.
@@ -33,7 +34,7 @@ func decisionTexts() []text {
 		if err != nil {
 			return "", err
 		}
-		whole, err := core.PrintJSON(found)
+		whole, err := jsontext.Print(found)
 		return string(whole), err
 	}}}
 }
@@ -176,7 +177,7 @@ func loadDecision(v *visit) (*content, error) {
 	if found.Latency > 0 { // the gate's own record has none, so that it can be compared
 		d.Took = found.Latency.String()
 	}
-	if whole, err := core.PrintJSON(found); err == nil {
+	if whole, err := jsontext.Print(found); err == nil {
 		d.Record = v.long(string(whole), "/decisions/"+url.PathEscape(found.ID)+"/record")
 	}
 	d.Levels, d.Compared, d.References = levelsOf(found), comparedIn(found), referencesOf(found)

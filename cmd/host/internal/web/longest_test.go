@@ -18,6 +18,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -96,7 +97,7 @@ func (s *site) longestMemories() (ids []string) {
 	for i := range many {
 		in := &core.ObserveRequest{
 			ID: longestID[:122] + word(2, i), Namespace: longestSpace, Title: "The harbour closes at noon " + longest(600), Content: longest(400),
-			Metadata: core.MustJSON(map[string]string{longest(100): longest(60_000)}), AgentID: word(wordBytes, i),
+			Metadata: jsontext.MustEncode(map[string]string{longest(100): longest(60_000)}), AgentID: word(wordBytes, i),
 		}
 		in.Title = string([]rune(in.Title)[:min(memory.MaxTitleRunes, len([]rune(in.Title)))])
 		if i < 4 {
@@ -210,12 +211,12 @@ func (s *site) longestWork() (paths []string) {
 		s.Must(err)
 		paths = append(paths, jobURL(made.ID))
 	}
-	enqueue(job.Workflow, core.MustJSON(map[string]string{"operation": "run_start", "request": strings.Repeat("<", line1MB)}))
+	enqueue(job.Workflow, jsontext.MustEncode(map[string]string{"operation": "run_start", "request": strings.Repeat("<", line1MB)}))
 	enqueue(job.Reembed, nil)
 	enqueue(job.Compact, nil)
 	pool, err := s.Host.Workers.NewPool(map[job.Type]job.Handler{
 		job.Reembed: job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) {
-			return &job.Outcome{Result: core.MustJSON(strings.Repeat("&", line8MB))}, nil
+			return &job.Outcome{Result: jsontext.MustEncode(strings.Repeat("&", line8MB))}, nil
 		}),
 		job.Compact:  job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) { return nil, errors.New(longest(line1MB)) }),
 		job.Workflow: job.HandlerFunc(func(context.Context, *job.Running) (*job.Outcome, error) { return nil, errors.New(longest(line1MB)) }),

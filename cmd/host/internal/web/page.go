@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -102,7 +103,7 @@ func (p *Pages) page(one page) http.HandlerFunc {
 // answerPart answers with a part of a page, which is made once for all of the caller's
 // pages that ask for it at the same time.
 func (v *visit) answerPart(load func(*visit) (*content, error), part string) error {
-	key := core.MustJSON([]any{v.caller, v.URL.RequestURI(), themeOf(v.Request)})
+	key := jsontext.MustEncode([]any{v.caller, v.URL.RequestURI(), themeOf(v.Request)})
 	text, err := v.pages.parts.get(string(key), func() ([]byte, error) {
 		c, err := load(v)
 		if err != nil {

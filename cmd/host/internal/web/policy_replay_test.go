@@ -8,13 +8,14 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestPolicyReplay_IsAMatrix: a job that replayed policies shows how often what would have become
 // what, and the decisions.
 func TestPolicyReplay_IsAMatrix(t *testing.T) {
 	change := `{"point":"gate","subject":"memory-1","before":{"verdict":"promote"},"after":{"verdict":"retain"},"file_before":"a","file_after":"b when[0]"}`
-	access := `{"point":"access","subject":` + string(core.MustJSON(hostile[0])) + `,"before":{"allow":true},"after":{"allow":false},"file_before":"a","file_after":"c"}`
+	access := `{"point":"access","subject":` + string(jsontext.MustEncode(hostile[0])) + `,"before":{"allow":true},"after":{"allow":false},"file_before":"a","file_after":"c"}`
 	v := policyReplayOf(&job.Job{
 		Payload: []byte(`{"operation":"policy_replay"}`), Result: []byte(`{"decided":500,"changed":7,"changes":[` + change + `,` + change + `,` + access + `],
 			"outcomes":[{"point":"gate","before":"promote","after":"promote","count":84,"changed":1},{"point":"gate","before":"promote","after":"retain","count":6,"changed":6},

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // maxEvents is how many events the page of a run reads: the newest ones.
@@ -107,7 +107,7 @@ func spansOf(events []journal.Entry, d *runData) (spans []chart.Span) {
 // factsOf are the members of an event on a line. Digests are shortened.
 func factsOf(data json.RawMessage) string {
 	var facts []string
-	for _, m := range core.Members(data) {
+	for _, m := range jsontext.Members(data) {
 		value := string(m.Value)
 		var text string
 		if json.Unmarshal(m.Value, &text) == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestRun_MemoriesGivenAndWrittenAreApart on the page, in its data and in the run itself.
@@ -28,7 +29,7 @@ func TestRun_MemoriesGivenAndWrittenAreApart(t *testing.T) {
 	s.Must(err)
 	m := out.(*operation.Run).Memories
 	if len(m.Given) != 1 || m.Given[0] != known || len(m.Written) != 2 || m.Written[0] != "kept" {
-		t.Fatalf("the run has %+v: %s", m, core.MustJSON(ended.Error))
+		t.Fatalf("the run has %+v: %s", m, jsontext.MustEncode(ended.Error))
 	}
 	section := func(root *html.Node, title string) (links []string) {
 		for _, n := range all(root, "section") {

@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -80,7 +81,7 @@ func (s *site) hostileRun(attempts int, status core.Status) *core.Run {
 		}
 		s.attempt(r, 1, core.Attempt{
 			Iteration: i + 1, Role: sdk.RoleCorrect, Judged: true, Score: float64(i) / float64(attempts), Valid: i == attempts-1, Accepted: i == attempts-1,
-			Output: core.MustJSON(out), Feedback: text, Usage: sdk.Usage{TokensIn: 12, TokensOut: 3, CostUSD: 0.002}, ActiveMillis: int64(i+1) * 900,
+			Output: jsontext.MustEncode(out), Feedback: text, Usage: sdk.Usage{TokensIn: 12, TokensOut: 3, CostUSD: 0.002}, ActiveMillis: int64(i+1) * 900,
 			Errors:   []sdk.Finding{{Path: "/" + text, Message: message, Source: text}},
 			Prompts:  []core.Prompt{{Role: sdk.RoleCorrect, Step: text, Plugin: text, Messages: reported(text, out)}},
 			Children: map[string]sdk.Verdict{text: {Score: 0.5, Errors: []sdk.Finding{{Path: text, Message: text}}}},

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/web/chart"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -36,7 +36,7 @@ func snapshotTexts() []text {
 			if err != nil {
 				return "", err
 			}
-			whole, err := core.PrintJSON(s)
+			whole, err := jsontext.Print(s)
 			return string(whole), err
 		}},
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // told builds the snapshots of three turns of a session, of which the second reuses the cached
@@ -49,7 +49,7 @@ func TestSnapshots_RoleMixIsText(t *testing.T) {
 			"constraints": []map[string]any{{"key": "javascript:alert(1)", "text": text}},
 		}
 	}
-	s.File("data/"+host.RoleMixDir+"/own.yaml", string(core.MustJSON(map[string]any{
+	s.File("data/"+host.RoleMixDir+"/own.yaml", string(jsontext.MustEncode(map[string]any{
 		"profile_id": "own", "description": "<img src=x>", "roles": []any{role(1), role(2)}, "weights": []int{2, 1},
 	})))
 	s.File("data/policies/injection/own.yaml", `rule: {id: "own", match: [{output: '{"mode": "hybrid", "role_mix": "own", "route": "react", "max_blocks": 12, "max_chars": 8000}'}]}`)

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -138,7 +139,7 @@ func (v *visit) wantsJSON() bool {
 
 // sendJSON answers a program.
 func (v *visit) sendJSON(status int, data any) {
-	text, err := core.PrintJSON(data)
+	text, err := jsontext.Print(data)
 	if err != nil {
 		http.Error(v.w, "the data can't be encoded", http.StatusInternalServerError)
 		return

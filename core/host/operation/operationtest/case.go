@@ -17,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
@@ -197,7 +198,7 @@ func (w *World) Answer(out any, err error) string {
 	if err != nil {
 		members := map[string]any{}
 		if out != nil {
-			w.Must(json.Unmarshal(core.MustJSON(out), &members))
+			w.Must(json.Unmarshal(jsontext.MustEncode(out), &members))
 		}
 		members["error"] = core.NewErrorInfo(err)
 		answer = members

@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/core/store"
@@ -253,7 +254,7 @@ func (w *World) reembed(namespace string, notBefore time.Time) string {
 func (w *World) ReflectionJob(namespace string) string {
 	w.T.Helper()
 	made, err := w.Host.Jobs.Enqueue(w.Ctx, &job.Request{
-		UserID: job.SystemUser, Namespace: namespace, Type: job.Reflection, Payload: core.MustJSON(reflection.Request{Namespace: namespace}),
+		UserID: job.SystemUser, Namespace: namespace, Type: job.Reflection, Payload: jsontext.MustEncode(reflection.Request{Namespace: namespace}),
 		NotBefore: w.later(),
 	})
 	w.Must(err)
@@ -270,7 +271,7 @@ func (w *World) OtherHost() string {
 		ID: w.Host.Config.IDs.NewID(), Beat: 7, Address: "https://other.example.com", Version: "1.2.3", Formats: []int{store.Format},
 		Plugins: map[string]string{"test/judge": "sha256:0"}, StartedAt: coretest.Epoch(),
 	}
-	w.Must(w.Host.Store.Update(w.Ctx, func(tx core.Tx) error { return tx.Put([]byte("host/"+h.ID), core.MustJSON(h)) }))
+	w.Must(w.Host.Store.Update(w.Ctx, func(tx core.Tx) error { return tx.Put([]byte("host/"+h.ID), jsontext.MustEncode(h)) }))
 	return h.ID
 }
 

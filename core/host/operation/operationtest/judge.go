@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/process"
@@ -84,7 +84,7 @@ func judge() sdk.Plugin {
 				for _, f := range req.Errors {
 					texts = append(texts, f.Message)
 				}
-				return &sdk.CorrectResponse{Output: core.MustJSON(texts)}, nil
+				return &sdk.CorrectResponse{Output: jsontext.MustEncode(texts)}, nil
 			}), err
 		},
 		Evaluator: func(_ context.Context, config json.RawMessage) (sdk.Evaluator, error) {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -159,15 +160,15 @@ func (p *Problems) Metadata(data json.RawMessage) json.RawMessage {
 	if len(data) > maxMetadataBytes {
 		return nil
 	}
-	value, err := core.DecodeJSON(data)
+	value, err := jsontext.Decode(data)
 	object, isObject := value.(map[string]any)
 	switch {
 	case err != nil:
 		p.Add("metadata", "can't be decoded: %s", sdk.AsError(err).Message)
 	case !isObject:
 		p.Add("metadata", "isn't a JSON object")
-	case core.InvalidText(data) >= 0:
-		p.Add("metadata", "isn't UTF-8 at byte %d", core.InvalidText(data)+1)
+	case jsontext.InvalidText(data) >= 0:
+		p.Add("metadata", "isn't UTF-8 at byte %d", jsontext.InvalidText(data)+1)
 	default:
 		p.Over("metadata", levels(object), maxMetadataDepth, "levels")
 		var b bytes.Buffer

@@ -3,6 +3,7 @@ package record
 import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/codec"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // stored is a memory's record: the members of [core.Memory] in their order, and the salt.
@@ -12,7 +13,7 @@ type stored struct {
 }
 
 // encode returns a memory's record. It fails for infinite numbers, which JSON doesn't have.
-func encode(m *core.Memory) ([]byte, error) { return core.EncodeJSON(stored{m, m.Salt}) }
+func encode(m *core.Memory) ([]byte, error) { return jsontext.Encode(stored{m, m.Salt}) }
 
 // decode reads a memory's record.
 func decode(value []byte) (*core.Memory, error) {

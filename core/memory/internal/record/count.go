@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/codec"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Count is what a namespace holds, without the namespaces below it.
@@ -90,7 +91,7 @@ func countDiffers(stored, right []byte) string {
 	switch {
 	case counted.Count != found.Count:
 		return fmt.Sprintf("it counts %d memories of %d bytes, but there are %d of %d", counted.Memories, counted.Bytes, found.Memories, found.Bytes)
-	case string(core.MustJSON(counted)) != string(core.MustJSON(found)):
+	case string(jsontext.MustEncode(counted)) != string(jsontext.MustEncode(found)):
 		return "its counts by state or kind differ from the indices"
 	}
 	return ""
@@ -179,7 +180,7 @@ func putTally(tx core.Tx, namespace string, t *Tally) error {
 	if t.Count == (Count{}) {
 		return tx.Delete(CountKey(namespace))
 	}
-	return tx.Put(CountKey(namespace), core.MustJSON(t))
+	return tx.Put(CountKey(namespace), jsontext.MustEncode(t))
 }
 
 // CountValues adds up the entries of a namespace's index by state or by kind.

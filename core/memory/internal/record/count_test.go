@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
@@ -27,7 +28,7 @@ func TestTally_IsReadAsItIsWritten(t *testing.T) {
 		`{"memories":0,"bytes":0,"states":{},"kinds":{}}`:                                     NewTally(),
 		`{"memories":2,"bytes":3}`:                                                            {Count: Count{Memories: 2, Bytes: 3}},
 	} {
-		if got := string(core.MustJSON(tally)); got != want {
+		if got := string(jsontext.MustEncode(tally)); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		s := mem.Open()

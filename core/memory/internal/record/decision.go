@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -11,7 +12,7 @@ import (
 // PutDecision writes a decision of the gate, and returns the digest of its record. The
 // caller writes the events.
 func PutDecision(t *Tx, d *core.GateDecision) (digest string, err error) {
-	value, err := core.EncodeJSON(d)
+	value, err := jsontext.Encode(d)
 	if err != nil {
 		return "", sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's decision on memory %s can't be recorded: %w", d.MemoryID, err).
 			WithHint("this is a defect of the gate or of its policy; please report it")

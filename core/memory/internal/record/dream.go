@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -127,7 +128,7 @@ func dreamMarkKey(memory string) []byte { return []byte(DreamMarkPrefix + memory
 
 // PutDream writes a run.
 func PutDream(t *Tx, d *DreamRun) error {
-	value, err := core.EncodeJSON(d)
+	value, err := jsontext.Encode(d)
 	if err != nil {
 		return err
 	}
@@ -207,7 +208,7 @@ func EachDream(r core.Reader, namespace string, fn func(*DreamRun) (more bool, e
 // PutDreamStep writes how a step ended.
 func PutDreamStep(t *Tx, d *DreamRun, s *DreamStep) error {
 	s.At = t.Now().Round(0)
-	return t.Write(d.Namespace, dreamStepKey(d.ID, s.N), core.MustJSON(s))
+	return t.Write(d.Namespace, dreamStepKey(d.ID, s.N), jsontext.MustEncode(s))
 }
 
 // ReadDreamStep returns how a step ended; nil if it was never tried.
@@ -240,7 +241,7 @@ func PutDreamUndo(t *Tx, u *DreamUndo) error {
 			return err
 		}
 	}
-	return t.Write(u.Before.Namespace, dreamUndoKey(u.Before.ID, u.RunID, u.Step), core.MustJSON(u))
+	return t.Write(u.Before.Namespace, dreamUndoKey(u.Before.ID, u.RunID, u.Step), jsontext.MustEncode(u))
 }
 
 // ReadDreamUndo returns what undoes a step in a memory; nil if that is gone.
@@ -273,7 +274,7 @@ func ChangeMark(t *Tx, namespace, memory string, change func(*dream.Mark)) error
 		return err
 	}
 	change(&m)
-	return t.Write(namespace, dreamMarkKey(memory), core.MustJSON(m))
+	return t.Write(namespace, dreamMarkKey(memory), jsontext.MustEncode(m))
 }
 
 // readIf reads a record; nil if there is none.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/table"
 )
@@ -68,7 +69,7 @@ func byValue(prefix, doc string, values func(*core.Memory) []string) table.Index
 func countValue(ctx context.Context, _ *table.Kind[core.Memory], r core.Reader, namespace string) (value []byte, err error) {
 	found, err := countIndex(ctx, r, namespace)
 	if found.Count != (Count{}) {
-		value = core.MustJSON(&found)
+		value = jsontext.MustEncode(&found)
 	}
 	return value, err
 }

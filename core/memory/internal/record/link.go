@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // linkRecord is the stored form of a link.
@@ -25,7 +26,7 @@ func PutLink(t *Tx, namespace string, l *core.Link) (metadata string, err error)
 		}
 		metadata = Keyed(record.Salt, string(l.Metadata))
 	}
-	value, err := core.EncodeJSON(record)
+	value, err := jsontext.Encode(record)
 	if err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -45,7 +46,7 @@ func PutPending(t *Tx, p *Pending) (err error) {
 	if p.salt, err = t.NewSalt(); err != nil {
 		return err
 	}
-	value, err := core.EncodeJSON(pendingRecord{p, p.salt})
+	value, err := jsontext.Encode(pendingRecord{p, p.salt})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -137,7 +138,7 @@ func Remove(t *Tx, m *core.Memory) error {
 		return err
 	}
 	gone := Tombstone{Namespace: m.Namespace, At: t.Now().Round(0)}
-	return t.Write(m.Namespace, PurgedKey(m.ID), core.MustJSON(gone))
+	return t.Write(m.Namespace, PurgedKey(m.ID), jsontext.MustEncode(gone))
 }
 
 // Tombstone records the namespace of a purged memory, and when it was purged. Its event

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // requestKey is where the outcome of a request with an idempotency key is stored. A key
@@ -71,5 +72,5 @@ func WriteOutcome(t *Tx, request *core.ReflectRequest, result *core.ReflectResul
 	if request.IdempotencyKey == "" {
 		return nil
 	}
-	return t.Write(result.Namespace, requestKey(request), core.MustJSON(result))
+	return t.Write(result.Namespace, requestKey(request), jsontext.MustEncode(result))
 }

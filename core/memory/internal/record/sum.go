@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // Sums are what namespaces of one tenant hold with everything below them, by namespace. Only
@@ -122,7 +123,7 @@ func (t *Tx) Sum(namespace string) (Count, error) {
 func (t *Tx) putSums() error {
 	for _, tenant := range slices.Sorted(maps.Keys(t.sums)) {
 		if s := t.sums[tenant]; s.changed {
-			if err := t.Put(SumKey(tenant), core.MustJSON(s.of)); err != nil {
+			if err := t.Put(SumKey(tenant), jsontext.MustEncode(s.of)); err != nil {
 				return err
 			}
 		}

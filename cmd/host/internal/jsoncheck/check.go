@@ -1,4 +1,5 @@
-package core
+// Package jsoncheck checks the JSON that a surface receives before it is decoded.
+package jsoncheck
 
 import (
 	"bytes"
@@ -7,23 +8,23 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// CheckJSON refuses a text that decoding would silently change or that is costly to decode. It
+// Check refuses a text that decoding would silently change or that is costly to decode. It
 // must be one JSON value of UTF-8, nested at most so deep, without a name that an object has
 // twice (encoding/json would use the last one), and without half of a surrogate pair (it would
 // become U+FFFD). The error is [sdk.Invalid], begins with what, such as "the body", and has the
 // reason json_invalid, utf8_invalid, json_too_deep or json_name_repeated. Its details are the
 // byte, counted from 1, and, unless the text isn't JSON, the pointer to the value.
-func CheckJSON(data []byte, what string, depth int) error {
+func Check(data []byte, what string, depth int) error {
 	if !json.Valid(data) {
 		return syntaxProblem(data, what)
 	}
-	c := jsonCheck{what: what, data: data, depth: depth, names: false}
+	c := state{what: what, data: data, depth: depth, names: false}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	for {
@@ -56,25 +57,25 @@ func syntaxProblem(data []byte, what string) error {
 	return sdk.Errorf(sdk.Invalid, "json_invalid", "%s is not JSON: there is something wrong at byte %d", what, at).WithDetail("byte", at)
 }
 
-// jsonCheck is the state of a check between two tokens of a text.
-type jsonCheck struct {
+// state is the state of a check between two tokens of a text.
+type state struct {
 	what  string
 	data  []byte
 	depth int
-	open  []jsonLevel
+	open  []level
 	names bool // whether a name comes next
 	at    int  // where the last token ended
 }
 
-// jsonLevel is an object or array that is open.
-type jsonLevel struct {
+// level is an object or array that is open.
+type level struct {
 	seen  map[string]bool // the names of an object; nil for an array
 	name  string          // the latest name
 	items int             // how many elements of an array have begun
 }
 
 // token checks one token, which ends before a byte.
-func (c *jsonCheck) token(token json.Token, end int) error {
+func (c *state) token(token json.Token, end int) error {
 	delim, isDelim := token.(json.Delim)
 	if isDelim && (delim == '}' || delim == ']') {
 		c.open = c.open[:len(c.open)-1]
@@ -83,7 +84,7 @@ func (c *jsonCheck) token(token json.Token, end int) error {
 	}
 	text, isText := token.(string)
 	isName := isText && c.names
-	var top *jsonLevel
+	var top *level
 	if len(c.open) > 0 {
 		top = &c.open[len(c.open)-1]
 		if isName {
@@ -93,7 +94,7 @@ func (c *jsonCheck) token(token json.Token, end int) error {
 		}
 	}
 	if isText {
-		if bad := InvalidText(c.data[c.at:end]); bad >= 0 {
+		if bad := jsontext.InvalidText(c.data[c.at:end]); bad >= 0 {
 			return c.problem("utf8_invalid", c.at+bad, "has text that isn't UTF-8")
 		}
 	}
@@ -109,7 +110,7 @@ func (c *jsonCheck) token(token json.Token, end int) error {
 			return sdk.Errorf(sdk.Invalid, "json_too_deep", "%s is nested deeper than %d levels", c.what, c.depth).
 				WithDetail("byte", end).WithDetail("pointer", "")
 		}
-		level := jsonLevel{}
+		level := level{}
 		if delim == '{' {
 			level.seen = map[string]bool{}
 		}
@@ -119,77 +120,23 @@ func (c *jsonCheck) token(token json.Token, end int) error {
 	return nil
 }
 
-func (c *jsonCheck) inObject() bool { return len(c.open) > 0 && c.open[len(c.open)-1].seen != nil }
+func (c *state) inObject() bool { return len(c.open) > 0 && c.open[len(c.open)-1].seen != nil }
 
 // problem is what is wrong with the text, value or name at an offset. The place is named in
 // the message, except the place of the whole text.
-func (c *jsonCheck) problem(reason string, offset int, why string) error {
+func (c *state) problem(reason string, offset int, why string) error {
 	var pointer strings.Builder
 	for _, level := range c.open {
 		if level.seen == nil {
 			pointer.WriteString("/" + strconv.Itoa(level.items-1))
 		} else {
-			pointer.WriteString("/" + EscapePointer(Cut(strings.ToValidUTF8(level.name, "\ufffd"))))
+			pointer.WriteString("/" + jsontext.EscapePointer(core.Cut(strings.ToValidUTF8(level.name, "\ufffd"))))
 		}
 	}
-	place := Cut(pointer.String())
+	place := core.Cut(pointer.String())
 	if place != "" {
 		why += ", in " + place
 	}
 	return sdk.Errorf(sdk.Invalid, reason, "%s %s, at byte %d", c.what, why, offset+1).
 		WithDetail("byte", offset+1).WithDetail("pointer", place)
-}
-
-// EscapePointer makes a name a part of a JSON pointer. Most names need no escaping, and making a
-// replacer takes longer than reading a request.
-func EscapePointer(name string) string {
-	if !strings.ContainsAny(name, "~/") {
-		return name
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
-
-// InvalidText returns the offset of what decoding would replace with U+FFFD in JSON: the first
-// byte that isn't UTF-8, or the first escape that is half of a surrogate pair, such as \ud800. It
-// is -1 if there is neither.
-func InvalidText(data []byte) int {
-	bad := -1
-	if !utf8.Valid(data) {
-		for bad = 0; bad < len(data); {
-			r, size := utf8.DecodeRune(data[bad:])
-			if r == utf8.RuneError && size == 1 {
-				break
-			}
-			bad += size
-		}
-		data = data[:bad]
-	}
-	for i := bytes.IndexByte(data, '\\'); i >= 0 && i+1 < len(data); {
-		size := 2
-		if high, isUnit := unit(data[i:]); isUnit {
-			size = 6
-			if utf16.IsSurrogate(high) {
-				low, _ := unit(data[i+6:])
-				if utf16.DecodeRune(high, low) == utf8.RuneError {
-					return i
-				}
-				size = 12
-			}
-		}
-		next := bytes.IndexByte(data[i+size:], '\\')
-		if next < 0 {
-			break
-		}
-		i += size + next
-	}
-	return bad
-}
-
-// unit is the UTF-16 code unit whose escape begins a text.
-func unit(data []byte) (rune, bool) {
-	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
-	return rune(n), err == nil
 }

@@ -1,4 +1,4 @@
-package core
+package jsontext
 
 import (
 	"bytes"
@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// PrintJSON is a value as every surface prints a result: indented by two spaces, with a
+// Print is a value as every surface prints a result: indented by two spaces, with a
 // final line break, and with nothing escaped except control characters. If each surface
 // encoded results in its own way, the same result would look different on each surface.
-func PrintJSON(v any) ([]byte, error) {
+func Print(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)

@@ -1,11 +1,11 @@
-package core_test
+package jsontext_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestWhatIsWrongWithJSONIsReportedByItsKeys: Go's types and names mean nothing to
@@ -40,7 +40,7 @@ func TestWhatIsWrongWithJSONIsReportedByItsKeys(t *testing.T) {
 		}
 		dec := json.NewDecoder(strings.NewReader(text))
 		dec.DisallowUnknownFields()
-		if err := core.JSONProblem(dec.Decode(&into)); err == nil || err.Error() != want {
+		if err := jsontext.Problem(dec.Decode(&into)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestARepeatedKeyIsFound(t *testing.T) {
 		`{}`:                                               "",
 		"":                                                 "",
 	} {
-		if got := core.RepeatedKey([]byte(text)); got != want {
+		if got := jsontext.RepeatedKey([]byte(text)); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}

@@ -1,10 +1,11 @@
-package core_test
+package jsoncheck_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -42,7 +43,7 @@ func TestCheckJSON_NamesWhatAndWhere(t *testing.T) {
 		strings.Repeat(`{"a":`, 9) + "1" + strings.Repeat("}", 9): {"json_too_deep", "", 41},
 		strings.Repeat("[", 8) + strings.Repeat("]", 8):           {},
 	} {
-		err := core.CheckJSON([]byte(text), "the text", 8)
+		err := jsoncheck.Check([]byte(text), "the text", 8)
 		if want.reason == "" {
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -63,14 +64,14 @@ func FuzzCheckJSON(f *testing.F) {
 	f.Add([]byte("\"\xff\""))
 	f.Add([]byte(`"\ud800"`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if core.CheckJSON(data, "it", 32) != nil {
+		if jsoncheck.Check(data, "it", 32) != nil {
 			return
 		}
-		v, err := core.DecodeJSON(data)
+		v, err := jsontext.Decode(data)
 		if err != nil {
 			return // a number that is out of range
 		}
-		if text := string(core.MustJSON(v)); strings.Count(text, "\ufffd") != strings.Count(string(data), "\ufffd")+strings.Count(strings.ToLower(string(data)), `\ufffd`) {
+		if text := string(jsontext.MustEncode(v)); strings.Count(text, "\ufffd") != strings.Count(string(data), "\ufffd")+strings.Count(strings.ToLower(string(data)), `\ufffd`) {
 			t.Errorf("%q becomes %q", data, text)
 		}
 	})
@@ -82,7 +83,7 @@ func TestWholeNumber_IsAnIntegerHoweverItIsWritten(t *testing.T) {
 		"1e3": "1000", "120.0e-1": "12", "9223372036854775807.0": "9223372036854775807", "1e19": "10000000000000000000",
 		"5.5": "", "1e400": "", "1e-1": "", "5.0000000000000000001": "", "1e20": "", "1e99999999999999999999": "", "0.1": "", "NaN": "", "": "0",
 	} {
-		got, ok := core.WholeNumber([]byte(text))
+		got, ok := jsontext.WholeNumber([]byte(text))
 		if string(got) != want || ok != (want != "") {
 			t.Errorf("%s: %s, %t", text, got, ok)
 		}
