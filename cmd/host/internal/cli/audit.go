@@ -19,33 +19,23 @@ import (
 const maxHeadBytes = 1 << 10
 
 func auditCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "audit", Short: "Verify and read the journal",
-		Long: `Verify that the journal is as it was written, and read it. Events are in streams, one
+	return noun("audit", "Verify and read the journal", `Verify that the journal is as it was written, and read it. Events are in streams, one
 for each run and each namespace, in which each entry holds the hash of the previous one.
 The stream root records the heads of all other streams.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(auditHeadCommand(a), auditVerifyCommand(a), auditShowCommand(a))
-	return c
+		auditHeadCommand(a), auditVerifyCommand(a), auditShowCommand(a),
+	)
 }
 
 func auditHeadCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	return verb[operation.Head]{
 		Use: "head", Short: "Print the head of the stream root, to keep elsewhere",
 		Long: `Print the head of the stream root, which covers every event so far. Keep it where nobody
 with write access to the data folder can change it: audit verify --head later proves
 that nothing was changed or cut off.`,
-		Example: "  reflectory audit head > head.txt",
-		RunE: func(c *cobra.Command, _ []string) error {
-			a.noteNewStore()
-			head, err := do[operation.Head](c.Context(), a, "audit_head", &operation.AuditHead{})
-			if err != nil {
-				return err
-			}
-			return a.out.printResult(head, "%s", head.Text)
-		},
-	}
+		Example:   "  reflectory audit head > head.txt",
+		Operation: "audit_head", In: &operation.AuditHead{}, Reads: true,
+		Print: func(out *output, head *operation.Head) error { return out.say("%s", head.Text) },
+	}.command(a)
 }
 
 // auditDone is what verify prints.
@@ -167,7 +157,6 @@ first. Streams are named run/RUN or namespace/NAMESPACE, and a few otherwise. En
 hold digests, never content. --page-token continues with older entries, or with newer
 ones if --from is given.`,
 		Example: "  reflectory audit show\n  reflectory audit show root --limit 3\n  reflectory audit show --types",
-		Args:    cobra.MaximumNArgs(1),
 	}
 	c.Flags().Uint64Var(&in.From, "from", 0, "start at the entry with this `number` (default: show the newest entries)")
 	pagingFlags(c, &in.Paging)
@@ -186,53 +175,30 @@ ones if --from is given.`,
 		}
 		a.noteNewStore()
 		if len(args) == 0 {
-			return showStreams(c.Context(), a, in.Paging)
+			return verb[operation.Page[journal.StreamHead]]{
+				Operation: "audit_streams", In: &operation.AuditStreams{Paging: in.Paging},
+				Print: table("", []string{"STREAM", "ENTRIES", "HEAD"}, func(s journal.StreamHead) []string {
+					return []string{term.Clean(s.Stream), fmt.Sprint(s.Seq), term.Clean(s.Hash)}
+				}),
+			}.run(a, c, nil)
 		}
-		in.Stream = args[0]
-		return showEntries(c.Context(), a, in)
+		return verb[operation.StreamEntries]{Operation: "audit_entries", In: in, Args: []*string{&in.Stream}, Print: printEntries}.run(a, c, args)
 	}
 	return c
 }
 
-func showStreams(ctx context.Context, a *App, paging operation.Paging) error {
-	page, err := do[operation.Page[journal.StreamHead]](ctx, a, "audit_streams", &operation.AuditStreams{Paging: paging})
-	if err != nil {
-		return err
+func printEntries(out *output, shown *operation.StreamEntries) error {
+	if seal := shown.Pruned; seal != nil && (len(shown.Items) == 0 || shown.Items[0].Seq == seal.Last+1) {
+		out.term.Line("the first %s were moved to files: entry %d of %s names the last one, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
 	}
-	if a.out.json {
-		return a.out.printJSON(page)
-	}
-	rows := make([][]string, len(page.Items))
-	for i, s := range page.Items {
-		rows[i] = []string{term.Clean(s.Stream), fmt.Sprint(s.Seq), term.Clean(s.Hash)}
-	}
-	if err := a.out.table([]string{"STREAM", "ENTRIES", "HEAD"}, rows); err != nil {
-		return err
-	}
-	a.out.hintNext(page.NextPageToken)
-	return nil
+	return printTable(out, &shown.Page, "", entryColumns, entryRow)
 }
 
-func showEntries(ctx context.Context, a *App, in *operation.AuditEntries) error {
-	shown, err := do[operation.StreamEntries](ctx, a, "audit_entries", in)
-	if err != nil {
-		return err
-	}
-	if a.out.json {
-		return a.out.printJSON(shown)
-	}
-	if seal := shown.Pruned; seal != nil && (len(shown.Items) == 0 || shown.Items[0].Seq == seal.Last+1) {
-		a.out.term.Line("the first %s were moved to files: entry %d of %s names the last one, %s", plural(int(seal.Last), "entry", "entries"), seal.Entry, journal.PrunedStream, term.Clean(seal.File))
-	}
-	rows := make([][]string, len(shown.Items))
-	for i, e := range shown.Items {
-		rows[i] = []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))}
-	}
-	if err := a.out.table([]string{"ENTRY", "AT", "TYPE", "DATA"}, rows); err != nil {
-		return err
-	}
-	a.out.hintNext(shown.NextPageToken)
-	return nil
+// entryColumns are the columns of a list of the journal's entries.
+var entryColumns = []string{"ENTRY", "AT", "TYPE", "DATA"}
+
+func entryRow(e journal.Entry) []string {
+	return []string{fmt.Sprint(e.Seq), term.Time(e.At), term.Clean(e.Type), cell(string(e.Data))}
 }
 
 func showTypes(out *output) error {

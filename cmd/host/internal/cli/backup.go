@@ -13,41 +13,34 @@ import (
 )
 
 // absolutePath makes a path absolute, since the host may run in another folder than the
-// terminal.
-func absolutePath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", sdk.Errorf(sdk.Unavailable, "folder_unknown", "the folder of %s can't be found: %w", path, err)
+// terminal; "" stays.
+func absolutePath(path *string) error {
+	if *path == "" {
+		return nil
 	}
-	return abs, nil
+	abs, err := filepath.Abs(*path)
+	if err != nil {
+		return sdk.Errorf(sdk.Unavailable, "folder_unknown", "the folder of %s can't be found: %w", *path, err)
+	}
+	*path = abs
+	return nil
 }
 
 func storeBackupCommand(a *App) *cobra.Command {
-	var all bool
-	c := &cobra.Command{
+	in := &operation.StoreBackup{}
+	c := verb[operation.Backup]{
 		Use: "backup DIR", Short: "Copy the store, as it is now, to a new folder",
 		Long: `Copy the store, as it is now, to a new folder, which appears when it is complete. Files
 that never change are linked rather than copied if the folder is on the same disk. --all
 includes the policies, the lock, the trust file, the copied packages, the prompt policies
 and the role mixes. The command
 names what it leaves out.`,
-		Example: "  reflectory store backup backups/monday --all",
-		Args:    cobra.ExactArgs(1),
-	}
-	c.Flags().BoolVar(&all, "all", false, "include policies, lock, trust file, packages, prompt policies and role mixes")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		dir, err := absolutePath(args[0])
-		if err != nil {
-			return err
-		}
-		a.noteNewStore()
-		a.out.term.Status("copying …")
-		done, err := do[operation.Backup](c.Context(), a, "store_backup", &operation.StoreBackup{Folder: dir, All: all})
-		if err != nil {
-			return err
-		}
-		return printBackup(a.out, done)
-	}
+		Example:   "  reflectory store backup backups/monday --all",
+		Operation: "store_backup", In: in, Args: []*string{&in.Folder}, Reads: true, Doing: "copying …",
+		Prepare: func(*cobra.Command, []string) error { return absolutePath(&in.Folder) },
+		Print:   printBackup,
+	}.command(a)
+	c.Flags().BoolVar(&in.All, "all", false, "include policies, lock, trust file, packages, prompt policies and role mixes")
 	return c
 }
 
@@ -55,9 +48,6 @@ func printBackup(out *output, done *operation.Backup) error {
 	names := make([]string, len(done.LeftOut))
 	for i, part := range done.LeftOut {
 		names[i] = part.Name + " (" + part.Path + ")"
-	}
-	if out.json {
-		return out.printJSON(done)
 	}
 	out.term.Line("the store is in %s", term.Clean(done.Folder))
 	if len(names) > 0 {
@@ -75,7 +65,6 @@ unless --replace is given. The same applies to the other parts of a backup made 
 --all: the policies, the lock, the trust file and the packages go where the settings
 say.`,
 		Example: "  reflectory store restore backups/monday --data-dir restored",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			a.out.term.Status("copying …")
 			if err := host.Restore(c.Context(), a.config, args[0], replace); err != nil {

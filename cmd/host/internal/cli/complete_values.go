@@ -244,4 +244,4 @@ func offerStates(context.Context, *App) []string {
 }
 
 func logLevels(context.Context, *App) []string   { return config.LogLevels() }
-func runStatuses(context.Context, *App) []string { return statuses() }
+func runStatuses(context.Context, *App) []string { return texts(core.RunStatuses()) }

@@ -32,9 +32,9 @@ func (a *App) loadConfig() error {
 }
 
 func configCommand(a *App) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Show the settings, and their schema", RunE: needsCommand}
-	c.AddCommand(configShowCommand(a), configSchemaCommand(a.out))
-	return c
+	return noun("config", "Show the settings, and their schema", "",
+		configShowCommand(a), configSchemaCommand(a.out),
+	)
 }
 
 func configShowCommand(a *App) *cobra.Command {

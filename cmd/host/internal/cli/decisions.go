@@ -16,49 +16,37 @@ import (
 )
 
 func decisionsCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "decisions", Short: "Look at what policies decided", RunE: needsCommand,
-		Long: `Look at what policies decided, and why. Refusals and decisions that changed something are always
+	return noun("decisions", "Look at what policies decided", `Look at what policies decided, and why. Refusals and decisions that changed something are always
 recorded, others are sampled.`,
-	}
-	c.AddCommand(decisionsListCommand(a), decisionsShowCommand(a))
-	return c
+		decisionsListCommand(a), decisionsShowCommand(a),
+	)
 }
 
 func decisionsListCommand(a *App) *cobra.Command {
 	in := &operation.DecisionList{}
 	var since string
-	c := &cobra.Command{
+	c := verb[operation.Page[operation.Decided]]{
 		Use: "list", Short: "List recorded decisions, the oldest first unless --newest is given",
-		Example: "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 2026-01-31T00:00:00Z",
-		RunE: func(c *cobra.Command, _ []string) (err error) {
+		Example:   "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 2026-01-31T00:00:00Z",
+		Operation: "decision_list", In: in, Paging: &in.Paging,
+		Prepare: func(*cobra.Command, []string) (err error) {
 			if since != "" {
 				if in.Since, err = time.Parse(time.RFC3339, since); err != nil {
 					return usageError{sdk.Errorf(sdk.Invalid, "since_invalid", "--since %q isn't a time", core.Cut(since)).WithHint("write it like 2026-01-31T12:00:00Z")}
 				}
 			}
-			page, err := do[operation.Page[operation.Decided]](c.Context(), a, "decision_list", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(page, err)
-			}
-			rows := make([][]string, len(page.Items))
-			for i, d := range page.Items {
-				rows[i] = []string{d.ID, term.Time(d.At), string(d.Point), cell(d.Namespace), cell(outcomeText(d.Output)), cell(d.Rule)}
-			}
-			if err := a.out.table([]string{"DECISION", "AT", "POINT", "NAMESPACE", "OUTCOME", "RULE"}, rows); err != nil {
-				return err
-			}
-			a.out.hintNext(page.NextPageToken)
 			return nil
 		},
-	}
+		Print: table("", []string{"DECISION", "AT", "POINT", "NAMESPACE", "OUTCOME", "RULE"}, func(d operation.Decided) []string {
+			return []string{d.ID, term.Time(d.At), string(d.Point), cell(d.Namespace), cell(outcomeText(d.Output)), cell(d.Rule)}
+		}),
+	}.command(a)
 	c.Flags().StringVar((*string)(&in.Point), "point", "", "the policy point")
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: all)")
 	c.Flags().BoolVar(&in.Subtree, "subtree", false, "look in the namespaces below as well")
 	c.Flags().StringVar(&since, "since", "", "leave out decisions before this `time`")
 	c.Flags().BoolVar(&in.Newest, "newest", false, "the newest first")
 	c.Flags().StringVar(&in.Outcome, "outcome", "", "a `field=value` of the outcome, such as allow=false")
-	pagingFlags(c, &in.Paging)
 	return c
 }
 
@@ -81,26 +69,23 @@ func outcomeText(output map[string]any) string {
 }
 
 func decisionsShowCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.DecisionGet{}
+	return verb[operation.Decision]{
 		Use: "show ID", Short: "Show a decision: its rule, its inputs and its outcome",
-		Example: "  reflectory decisions show 01939f33",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			d, err := do[operation.Decision](c.Context(), a, "decision_get", &operation.DecisionGet{ID: args[0]})
-			if err != nil || a.out.json {
-				return a.out.jsonOr(d, err)
-			}
-			fmt.Fprintf(a.out.Stdout, "decision   %s\npoint      %s\nnamespace  %s\nat         %s\npolicy     %s\nrule       %s\ncondition  %s\noutcome    %s\n",
+		Example:   "  reflectory decisions show 01939f33",
+		Operation: "decision_get", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, d *operation.Decision) error {
+			fmt.Fprintf(out.Stdout, "decision   %s\npoint      %s\nnamespace  %s\nat         %s\npolicy     %s\nrule       %s\ncondition  %s\noutcome    %s\n",
 				d.ID, d.Point, oneLine(d.Namespace), term.Time(d.At), oneLine(d.File), oneLine(d.Rule), oneLine(d.Condition), oneLine(outcomeText(d.Output)))
 			if d.Failure != nil {
-				fmt.Fprintf(a.out.Stdout, "failure    %s\n", oneLine(d.Failure.Message))
+				fmt.Fprintf(out.Stdout, "failure    %s\n", oneLine(d.Failure.Message))
 			}
 			for _, line := range []string{"", "inputs:", term.Lines(string(jsontext.MustEncode(d.Inputs)))} {
-				if err := a.out.say("%s", line); err != nil {
+				if err := out.say("%s", line); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-	}
+	}.command(a)
 }

@@ -13,22 +13,15 @@ import (
 
 func discoverCommand(a *App) *cobra.Command {
 	in := &operation.Discover{}
-	c := &cobra.Command{
+	c := verb[discover.Answer]{
 		Use: "discover INTENT", Short: "Find the tool, plugin or workflow that fits an intent",
 		Long: `Find the tool, plugin or workflow that fits an intent, among those that you may use. A
 clear match is recommended. If the match is less clear, the answer is a question to ask
 first. If nothing fits well, the answer is to do nothing.`,
-		Example: `  reflectory discover "check a document against a JSON Schema"`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.Intent = args[0]
-			answer, err := do[discover.Answer](c.Context(), a, "discover", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(answer, err)
-			}
-			return showDiscovered(a.out, answer)
-		},
-	}
+		Example:   `  reflectory discover "check a document against a JSON Schema"`,
+		Operation: "discover", In: in, Args: []*string{&in.Intent},
+		Print: showDiscovered,
+	}.command(a)
 	namespaceFlag(c, &in.Namespace)
 	return c
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,43 +11,34 @@ import (
 )
 
 func dreamCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "dream", Short: "Plan, run and undo the housekeeping of memories", RunE: needsCommand,
-		Long: `Plan, run and undo the housekeeping of memories. A pass makes relative dates absolute,
+	return noun("dream", "Plan, run and undo the housekeeping of memories", `Plan, run and undo the housekeeping of memories. A pass makes relative dates absolute,
 merges memories that say the same, decides contradictions, and archives stale memories.
 Every pass is planned first; its plan can be inspected, and its changes can be undone.
 dates and compare try parts of this on texts, and calibrate measures the embedding
 model.`,
-	}
-	c.AddCommand(
 		dreamPlanCommand(a), dreamRunCommand(a), dreamApplyCommand(a), dreamUndoCommand(a), dreamListCommand(a), dreamShowCommand(a),
 		dreamConflictsCommand(a), dreamDatesCommand(a), dreamCompareCommand(a), dreamCalibrateCommand(a),
 	)
-	return c
 }
 
 func dreamDatesCommand(a *App) *cobra.Command {
 	in := &operation.DreamDates{}
-	c := &cobra.Command{
+	c := verb[dream.DatedText]{
 		Use: "dates TEXT|-", Short: "Print a text with its relative dates made absolute",
 		Long: `Print a text with "yesterday", "in two weeks" and the like replaced by calendar dates.
 Anything that isn't certainly a date is kept: code, quoted text, names, habits ("every
 day"), and longer phrases that contain a date ("over the last month"). With -, the text
 is read from standard input.`,
-		Example: "  reflectory dream dates \"We met yesterday\"\n  reflectory dream dates --at 2026-04-15T12:00:00+02:00 \"It expires in two weeks\" --json",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) (err error) {
-			if in.Text, err = a.input.text(args[0]); err != nil {
-				return err
-			}
-			dated, err := do[dream.DatedText](c.Context(), a, "dream_dates", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(dated, err)
-			}
-			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(strings.TrimSuffix(dated.Text, "\n")))
+		Example:   "  reflectory dream dates \"We met yesterday\"\n  reflectory dream dates --at 2026-04-15T12:00:00+02:00 \"It expires in two weeks\" --json",
+		Operation: "dream_dates", In: in,
+		Prepare: func(_ *cobra.Command, args []string) (err error) {
+			in.Text, err = a.input.text(args[0])
 			return err
 		},
-	}
+		Print: func(out *output, dated *dream.DatedText) error {
+			return out.say("%s", term.Lines(strings.TrimSuffix(dated.Text, "\n")))
+		},
+	}.command(a)
 	c.Flags().StringVar(&in.At, "at", "", "the `time` that relative dates count from, with its time zone (default: now)")
 	c.Flags().BoolVar(&in.KeepPhrase, "keep-phrase", false, "keep each phrase, and add its date after it")
 	c.Flags().BoolVar(&in.Ranges, "ranges", false, "replace last or next week, month or year by its first and last day")

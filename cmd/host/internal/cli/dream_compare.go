@@ -20,7 +20,6 @@ func dreamCompareCommand(a *App) *cobra.Command {
 their normal forms, a number, a negation, a tense, a name and so on. With --file, each
 line of the file is a pair in JSON, {"a": "…", "b": "…"}; - is standard input.`,
 		Example: "  reflectory dream compare \"It waits 30 s\" \"It waits thirty seconds\"\n  reflectory dream compare \"PR #260\" \"PR #480\" --json",
-		Args:    cobra.MaximumNArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case file == "" && len(args) != 2, file != "" && len(args) != 0:
@@ -84,34 +83,30 @@ func (in inputs) labelledPairs(file string) ([]dream.LabelledPair, error) {
 }
 
 func dreamCalibrateCommand(a *App) *cobra.Command {
+	in := &operation.DreamCalibrate{}
 	var file string
-	c := &cobra.Command{
+	c := verb[dream.Calibration]{
 		Use: "calibrate", Short: "Measure the embedding model for merging by vectors",
 		Long: `Measure the embedding model on pairs of texts that people labelled as saying the same or
 not, and store the lowest cosine similarity at which two memories count as near. Until
 then, memories are merged only if their normal forms are equal. With --pairs, each line
 of the file is a pair in JSON, {"a": "…", "b": "…", "same": true}; without it, the
 program's own pairs are used.`,
-		Example: "  reflectory dream calibrate\n  reflectory dream calibrate --pairs pairs.jsonl",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			in := &operation.DreamCalibrate{}
+		Example:   "  reflectory dream calibrate\n  reflectory dream calibrate --pairs pairs.jsonl",
+		Operation: "dream_calibrate", In: in,
+		Prepare: func(*cobra.Command, []string) (err error) {
 			if file != "" {
-				var err error
-				if in.Pairs, err = a.input.labelledPairs(file); err != nil {
-					return err
-				}
+				in.Pairs, err = a.input.labelledPairs(file)
 			}
-			result, err := do[dream.Calibration](c.Context(), a, "dream_calibrate", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(result, err)
-			}
-			_, err = fmt.Fprintf(a.out.Stdout, "%s: near from a cosine of %.4f\n%d pairs: %.1f %% of those that say the same are found, %.1f %% of the merges would be wrong\n"+
+			return err
+		},
+		Print: func(out *output, result *dream.Calibration) error {
+			_, err := fmt.Fprintf(out.Stdout, "%s: near from a cosine of %.4f\n%d pairs: %.1f %% of those that say the same are found, %.1f %% of the merges would be wrong\n"+
 				"by the cosine alone %.1f %% of those that say something else would be merged\n",
 				term.Clean(result.Model), result.DedupThreshold, result.Pairs, 100*result.Found, 100*result.Wrong, 100*result.NearButDifferent)
 			return err
 		},
-	}
+	}.command(a)
 	c.Flags().StringVar(&file, "pairs", "", "measure on the pairs in a `file`, one pair a line, as JSON")
 	return c
 }

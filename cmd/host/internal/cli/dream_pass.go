@@ -41,35 +41,36 @@ func passFlags(c *cobra.Command, in *operation.DreamPass) {
 func dreamPlanCommand(a *App) *cobra.Command {
 	in := &operation.DreamPlan{}
 	var to string
-	c := &cobra.Command{
+	var c *cobra.Command
+	c = verb[memory.DreamRun]{
 		Use: "plan NAMESPACE", Short: "Plan a pass, and show what it would change",
 		Long: `Plan a pass over a namespace: make dates absolute, merge memories that say the same,
 decide contradictions, archive stale memories. No memory is changed. The plan is stored,
 and reflectory dream apply applies it. With --to it is also written to a file, for
 reflectory dream run --plan FILE.`,
-		Example: "  reflectory dream plan team/mail\n  reflectory dream plan team/mail --full --to plan.json",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.Namespace = args[0]
-			run, err := do[memory.DreamRun](c.Context(), a, "dream_plan", in)
+		Example:   "  reflectory dream plan team/mail\n  reflectory dream plan team/mail --full --to plan.json",
+		Operation: "dream_plan", In: in, Args: []*string{&in.Namespace},
+		Print: func(out *output, run *memory.DreamRun) error {
+			d, err := do[operation.DreamShown](c.Context(), a, "dream_show", &operation.DreamShow{ID: run.ID})
 			if err != nil {
 				return err
 			}
-			if to != "" {
-				if err := os.WriteFile(to, append(jsontext.MustEncode(run.Plan), '\n'), 0o600); err != nil {
-					return sdk.Errorf(sdk.Unavailable, "file_unwritable", "write the plan to %s: %w", core.Cut(to), err)
-				}
-			}
-			if a.out.json {
-				return a.out.printJSON(run)
-			}
-			if err := a.showDream(c, run.ID); err != nil {
+			if err := out.printDream(d, 0); err != nil {
 				return err
 			}
-			a.out.term.Line("apply it: reflectory dream apply %s", run.ID)
+			out.term.Line("apply it: reflectory dream apply %s", run.ID)
 			return nil
 		},
-	}
+		End: func(run *memory.DreamRun) error {
+			if to == "" {
+				return nil
+			}
+			if err := os.WriteFile(to, append(jsontext.MustEncode(run.Plan), '\n'), 0o600); err != nil {
+				return sdk.Errorf(sdk.Unavailable, "file_unwritable", "write the plan to %s: %w", core.Cut(to), err)
+			}
+			return nil
+		},
+	}.command(a)
 	passFlags(c, &in.DreamPass)
 	c.Flags().BoolVar(&in.Options.Force, "force", false, "archive more than a tenth of the namespace")
 	c.Flags().StringVar(&to, "to", "", "write the plan to a `file`")
@@ -89,7 +90,6 @@ force, the pass may also archive more than a tenth of the namespace. An interrup
 is finished first. With --plan, the command applies an earlier plan: steps whose
 memories have changed since are skipped. reflectory dream undo undoes a pass.`,
 		Example: "  reflectory dream run team/mail\n  reflectory dream run --plan plan.json",
-		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if file != "" {
 				return a.runDreamPlan(c, file)
@@ -192,19 +192,16 @@ func (a *App) runDreamPlan(c *cobra.Command, file string) error {
 }
 
 func dreamApplyCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.DreamApply{}
+	return verb[memory.DreamReport]{
 		Use: "apply PLAN", Short: "Apply a plan, or continue an interrupted run",
-		Long:    "Apply a plan: each step is done as it was shown, or skipped if its memories have\nchanged since. PLAN is its id, or at least the first 8 characters.",
-		Example: "  reflectory dream apply 01939f35",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			report, err := do[memory.DreamReport](c.Context(), a, "dream_apply", &operation.DreamApply{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.out.printDreamReport("", report)
+		Long:      "Apply a plan: each step is done as it was shown, or skipped if its memories have\nchanged since. PLAN is its id, or at least the first 8 characters.",
+		Example:   "  reflectory dream apply 01939f35",
+		Operation: "dream_apply", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, report *memory.DreamReport) error {
+			return out.printDreamReport("", report)
 		},
-	}
+	}.command(a)
 }
 
 func (out *output) printDreamReport(namespace string, r *memory.DreamReport) error {
@@ -231,63 +228,33 @@ func (out *output) printDreamReport(namespace string, r *memory.DreamReport) err
 
 func dreamListCommand(a *App) *cobra.Command {
 	in := &operation.DreamList{}
-	c := &cobra.Command{
+	return verb[operation.Page[*memory.DreamRun]]{
 		Use: "list NAMESPACE", Short: "List the plans and runs of a namespace, the newest first",
-		Long:    "List the plans and runs of a namespace, the newest first. Runs can be undone for 30 days.",
-		Example: "  reflectory dream list team/mail",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.Namespace = args[0]
-			page, err := do[operation.Page[*memory.DreamRun]](c.Context(), a, "dream_list", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(page, err)
-			}
-			if len(page.Items) == 0 {
-				a.out.term.Line("there was no pass over %s", term.Clean(in.Namespace))
-				return nil
-			}
-			rows := make([][]string, len(page.Items))
-			for i, d := range page.Items {
-				rows[i] = []string{d.ID, d.Status, d.Mode, fmt.Sprint(d.Steps), term.Time(d.PlannedAt), cell(d.Agent)}
-			}
-			if err := a.out.table([]string{"RUN", "STATUS", "MODE", "STEPS", "PLANNED", "AGENT"}, rows); err != nil {
-				return err
-			}
-			a.out.hintNext(page.NextPageToken)
-			return nil
+		Long:      "List the plans and runs of a namespace, the newest first. Runs can be undone for 30 days.",
+		Example:   "  reflectory dream list team/mail",
+		Operation: "dream_list", In: in, Paging: &in.Paging, Args: []*string{&in.Namespace},
+		Print: func(out *output, page *operation.Page[*memory.DreamRun]) error {
+			none := "there was no pass over " + term.Clean(in.Namespace)
+			return printTable(out, page, none, []string{"RUN", "STATUS", "MODE", "STEPS", "PLANNED", "AGENT"}, func(d *memory.DreamRun) []string {
+				return []string{d.ID, d.Status, d.Mode, fmt.Sprint(d.Steps), term.Time(d.PlannedAt), cell(d.Agent)}
+			})
 		},
-	}
-	pagingFlags(c, &in.Paging)
-	return c
+	}.command(a)
 }
 
 func dreamShowCommand(a *App) *cobra.Command {
 	in := &operation.DreamShow{}
-	c := &cobra.Command{
+	c := verb[operation.DreamShown]{
 		Use: "show PLAN", Short: "Show a plan or run: what its steps change",
-		Long:    "Show a plan or run as a diff of the memories, 200 steps at a time. PLAN is its id, or at\nleast the first 8 characters.",
-		Example: "  reflectory dream show 01939f35",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.ID = args[0]
-			d, err := do[operation.DreamShown](c.Context(), a, "dream_show", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(d, err)
-			}
-			return a.out.printDream(d, in.From)
+		Long:      "Show a plan or run as a diff of the memories, 200 steps at a time. PLAN is its id, or at\nleast the first 8 characters.",
+		Example:   "  reflectory dream show 01939f35",
+		Operation: "dream_show", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, d *operation.DreamShown) error {
+			return out.printDream(d, in.From)
 		},
-	}
+	}.command(a)
 	c.Flags().IntVar(&in.From, "from", 0, "show the texts from this `step` on")
 	return c
-}
-
-// showDream prints a plan.
-func (a *App) showDream(c *cobra.Command, id string) error {
-	d, err := do[operation.DreamShown](c.Context(), a, "dream_show", &operation.DreamShow{ID: id})
-	if err != nil {
-		return err
-	}
-	return a.out.printDream(d, 0)
 }
 
 func (out *output) printDream(d *operation.DreamShown, from int) error {
@@ -362,63 +329,42 @@ func (out *output) printDreamStep(s *dream.Step, titles map[string]string, text 
 
 func dreamUndoCommand(a *App) *cobra.Command {
 	in := &operation.DreamUndo{}
-	c := &cobra.Command{
+	c := verb[memory.DreamUndone]{
 		Use: "undo RUN", Short: "Undo a run, or one step of it",
 		Long: `Undo the steps of a run, the last first, or with --step one of them: texts, tags,
 counts, importance, links and states are again as they were. A step whose memories have
 changed since is refused. The next pass doesn't repeat what was undone. Runs can be
 undone for 30 days.`,
-		Example: "  reflectory dream undo 01939f32 --step 3\n  reflectory dream undo 01939f32",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.ID = args[0]
-			u, err := do[memory.DreamUndone](c.Context(), a, "dream_undo", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(u, err)
-			}
-			a.out.term.Line("took back %s, %d refused", plural(len(u.Undone), "step", "steps"), len(u.Refused))
+		Example:   "  reflectory dream undo 01939f32 --step 3\n  reflectory dream undo 01939f32",
+		Operation: "dream_undo", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, u *memory.DreamUndone) error {
+			out.term.Line("took back %s, %d refused", plural(len(u.Undone), "step", "steps"), len(u.Refused))
 			for _, r := range u.Refused {
-				a.out.term.Line("step %d: %s %s", r.Step, r.Reason, r.MemoryID)
+				out.term.Line("step %d: %s %s", r.Step, r.Reason, r.MemoryID)
 			}
 			return nil
 		},
-	}
+	}.command(a)
 	c.Flags().IntVar(&in.Step, "step", 0, "undo only this `step`")
 	return c
 }
 
 func dreamConflictsCommand(a *App) *cobra.Command {
 	in := &operation.DreamConflicts{}
-	c := &cobra.Command{
+	c := verb[operation.Page[operation.DreamConflict]]{
 		Use: "conflicts NAMESPACE", Short: "List memories that contradict each other",
 		Long: `List the pairs of memories of a namespace that contradict each other. A pass decides the
 pairs of low importance; people decide the others. For example, link the right memory to
 the wrong one with the relation supersedes: recall then leaves out the wrong one.`,
-		Example: "  reflectory dream conflicts team/mail",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.Namespace = args[0]
-			page, err := do[operation.Page[operation.DreamConflict]](c.Context(), a, "dream_conflicts", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(page, err)
-			}
-			if len(page.Items) == 0 {
-				a.out.term.Line("no memories of %s contradict each other", term.Clean(in.Namespace))
-				return nil
-			}
-			rows := make([][]string, len(page.Items))
-			for i := range page.Items {
-				p := &page.Items[i]
-				rows[i] = []string{p.Class, p.Newer, cell(p.NewerTitle), p.Older, cell(p.OlderTitle)}
-			}
-			if err := a.out.table([]string{"DIFFERS IN", "NEWER", "TITLE", "OLDER", "TITLE"}, rows); err != nil {
-				return err
-			}
-			a.out.hintNext(page.NextPageToken)
-			return nil
+		Example:   "  reflectory dream conflicts team/mail",
+		Operation: "dream_conflicts", In: in, Paging: &in.Paging, Args: []*string{&in.Namespace},
+		Print: func(out *output, page *operation.Page[operation.DreamConflict]) error {
+			none := fmt.Sprintf("no memories of %s contradict each other", term.Clean(in.Namespace))
+			return printTable(out, page, none, []string{"DIFFERS IN", "NEWER", "TITLE", "OLDER", "TITLE"}, func(p operation.DreamConflict) []string {
+				return []string{p.Class, p.Newer, cell(p.NewerTitle), p.Older, cell(p.OlderTitle)}
+			})
 		},
-	}
+	}.command(a)
 	c.Flags().StringVar(&in.Agent, "agent", "", "only memories of this `agent` (REFLECTORY_AGENT sets the agent that acts)")
-	pagingFlags(c, &in.Paging)
 	return c
 }

@@ -119,8 +119,8 @@ func TestAResultIsShownNextToItsError(t *testing.T) {
 		a := &App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }}
 		c := a.root()
 		a.out.json = asJSON
-		show := func() error { return a.out.printResult(decision, "%s: %s", decision.MemoryID, decision.NextAction) }
-		code := a.exit(c, showWith(failed, show))
+		v := verb[core.GateDecision]{Print: func(out *output, d *core.GateDecision) error { return out.say("%s: %s", d.MemoryID, d.NextAction) }}
+		code := a.exit(c, v.end(a, decision, failed))
 		if code != exitFailure {
 			t.Errorf("exit %d", code)
 		}

@@ -12,15 +12,11 @@ import (
 )
 
 func governanceCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "governance", Short: "Set and explain the settings of a namespace",
-		Long: `Set and explain the settings of a namespace. Settings have levels: '*' for all
+	return noun("governance", "Set and explain the settings of a namespace", `Set and explain the settings of a namespace. Settings have levels: '*' for all
 namespaces, then a, a/b and so on. Each field is resolved separately, from the most
 specific level that sets it. A field that a level locks can't be set below it.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(governanceSetCommand(a), governanceUnsetCommand(a), governanceGetCommand(a), governanceExplainCommand(a))
-	return c
+		governanceSetCommand(a), governanceUnsetCommand(a), governanceGetCommand(a), governanceExplainCommand(a),
+	)
 }
 
 func governanceSetCommand(a *App) *cobra.Command {
@@ -28,60 +24,42 @@ func governanceSetCommand(a *App) *cobra.Command {
 	for _, f := range governance.Fields() {
 		fmt.Fprintf(&fields, "  %-30s  %s (default %s)\n", f.Name, f.What, setting(f.Default))
 	}
-	return &cobra.Command{
+	in := &operation.GovernanceSet{}
+	return verb[governance.Record]{
 		Use: "set NAMESPACE FIELD=VALUE…", Short: "Set fields of a namespace, or of '*' for all",
 		Long: "Set fields of a namespace, or of '*' for all. If there are problems, all\nof them are reported and nothing is changed. The fields:\n\n" +
 			fields.String() + "  locked                          fields, or groups such as retention, separated by commas, that no level below may set",
 		Example: "  reflectory governance set team/a max_reflection_depth=2 limits.max_memories=1000\n" +
 			"  reflectory governance set '*' retention.w_miss=0.05 locked=retention",
-		Args: cobra.MinimumNArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			record, err := do[governance.Record](c.Context(), a, "governance_set", &operation.GovernanceSet{Namespace: args[0], Assignments: args[1:]})
-			if err != nil {
-				return err
-			}
-			return printSettings(a.out, record)
-		},
-	}
+		Operation: "governance_set", In: in, Args: []*string{&in.Namespace}, Rest: &in.Assignments,
+		Print: printSettings,
+	}.command(a)
 }
 
 func governanceUnsetCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.GovernanceUnset{}
+	return verb[governance.Record]{
 		Use: "unset NAMESPACE [FIELD…]", Short: "Unset fields of a namespace, or all of them",
 		Long: `Unset fields of a namespace, so that the levels above decide. Without FIELD, everything
 that the level sets is dropped, even if it can't be read.`,
-		Example: "  reflectory governance unset team/a limits.max_memories",
-		Args:    cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			record, err := do[governance.Record](c.Context(), a, "governance_unset", &operation.GovernanceUnset{Namespace: args[0], Fields: args[1:]})
-			if err != nil {
-				return err
-			}
-			return printSettings(a.out, record)
-		},
-	}
+		Example:   "  reflectory governance unset team/a limits.max_memories",
+		Operation: "governance_unset", In: in, Args: []*string{&in.Namespace}, Rest: &in.Fields,
+		Print: printSettings,
+	}.command(a)
 }
 
 func governanceGetCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.GovernanceGet{}
+	return verb[governance.Record]{
 		Use: "get NAMESPACE", Short: "Print what one level itself sets",
-		Example: "  reflectory governance get team/a",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			record, err := do[governance.Record](c.Context(), a, "governance_get", &operation.GovernanceGet{Namespace: args[0]})
-			if err != nil {
-				return err
-			}
-			return printSettings(a.out, record)
-		},
-	}
+		Example:   "  reflectory governance get team/a",
+		Operation: "governance_get", In: in, Args: []*string{&in.Namespace},
+		Print: printSettings,
+	}.command(a)
 }
 
 // printSettings prints the settings of a level.
 func printSettings(out *output, record *governance.Record) error {
-	if out.json {
-		return out.printJSON(record)
-	}
 	values := record.Values()
 	if len(values) == 0 && len(record.Locked) == 0 {
 		out.term.Line("%s sets nothing itself: governance explain shows the settings in force", term.Clean(record.Namespace))
@@ -98,31 +76,23 @@ func printSettings(out *output, record *governance.Record) error {
 }
 
 func governanceExplainCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.GovernanceExplain{}
+	return verb[governance.Explanation]{
 		Use: "explain NAMESPACE", Short: "Print the settings in force in a namespace, and their levels",
 		Long: `Print each field, its value and the level that sets it. If settings can't be read,
 no memory is reflected on or changes its state, and the exit code is 3.`,
-		Example: "  reflectory governance explain team/a/b",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			e, err := do[governance.Explanation](c.Context(), a, "governance_explain", &operation.GovernanceExplain{Namespace: args[0]})
-			if err != nil {
-				return err
-			}
-			return exitNotValidUnless(e.Failure == nil, printExplanation(a.out, e))
-		},
-	}
+		Example:   "  reflectory governance explain team/a/b",
+		Operation: "governance_explain", In: in, Args: []*string{&in.Namespace},
+		Print: printExplanation,
+		End:   func(e *governance.Explanation) error { return exitNotValidUnless(e.Failure == nil, nil) },
+	}.command(a)
 }
 
 func printExplanation(out *output, e *governance.Explanation) error {
-	if out.json {
-		return out.printJSON(e)
-	}
-	var rows [][]string
-	for _, v := range e.Fields {
-		rows = append(rows, []string{v.Field, setting(v.Value), v.Level, notes(v)})
-	}
-	if err := out.table([]string{"FIELD", "VALUE", "LEVEL", ""}, rows); err != nil {
+	err := printRows(out, []string{"FIELD", "VALUE", "LEVEL", ""}, e.Fields, func(v governance.Value) []string {
+		return []string{v.Field, setting(v.Value), v.Level, notes(v)}
+	})
+	if err != nil {
 		return err
 	}
 	if e.Failure != nil {

@@ -34,7 +34,6 @@ passes into the project's data folder. The examples in the help work there, in t
 of the help, except a few that need a server, a shared database, an embedding model, or
 the id of a token.`,
 		Example: "  reflectory init hello\n  reflectory init --examples tour",
-		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir := append(args, "")[0]
 			if samples {

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -16,41 +16,30 @@ import (
 )
 
 func injectCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "inject", Short: "Build the prompt context of a turn, and inspect it",
-		Long: `Build the prompt context of a turn from blocks, under one policy, and look at it
+	return noun("inject", "Build the prompt context of a turn, and inspect it", `Build the prompt context of a turn from blocks, under one policy, and look at it
 later. A turn has one snapshot, which never changes: a second build returns it.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(injectBuildCommand(a), injectListCommand(a), injectShowCommand(a), injectDiffCommand(a), injectReplayCommand(a))
-	return c
+		injectBuildCommand(a), injectListCommand(a), injectShowCommand(a), injectDiffCommand(a), injectReplayCommand(a),
+	)
 }
 
 func injectBuildCommand(a *App) *cobra.Command {
 	var file string
 	in := &inject.BuildRequest{}
-	c := &cobra.Command{
+	c := verb[inject.Built]{
 		Use: "build", Short: "Build the snapshot of a turn, and print the prompt",
 		Long: `Build the snapshot of a turn, and print the prompt. --file has a JSON object {session,
 turn, query?, policy?, blocks?}, with blocks of {block_id, category, priority, payload,
 …}; flags override its fields. With a query, blocks are also collected from recall,
 knowledge and the session, and without a turn, the session's next turn begins. The
 policy point injection decides whatever the field policy doesn't set.`,
-		Example: "  reflectory inject build --namespace team/a --session thursday --query \"how is a release deployed?\"",
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := a.input.injectRequest(file, in)
-			if err != nil {
-				return err
-			}
-			built, err := do[inject.Built](c.Context(), a, "snapshot_build", r)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(built, err)
-			}
-			a.out.term.Line("snapshot %s: %s", built.SnapshotID, snapshotLine(built.Snapshot))
-			_, err = fmt.Fprintln(a.out.Stdout, term.Lines(built.Prompt))
-			return err
+		Example:   "  reflectory inject build --namespace team/a --session thursday --query \"how is a release deployed?\"",
+		Operation: "snapshot_build", In: in,
+		Prepare: func(*cobra.Command, []string) error { return a.input.injectRequest(file, in) },
+		Print: func(out *output, built *inject.Built) error {
+			out.term.Line("snapshot %s: %s", built.SnapshotID, snapshotLine(built.Snapshot))
+			return out.say("%s", term.Lines(built.Prompt))
 		},
-	}
+	}.command(a)
 	c.Flags().StringVar(&file, "file", "", "JSON `file` with the request, or - for standard input")
 	c.Flags().StringVar(&in.Session, "session", "", "the session")
 	c.Flags().Int64Var(&in.Turn, "turn", 0, "the session's turn (default: with a query, the next)")
@@ -59,29 +48,23 @@ policy point injection decides whatever the field policy doesn't set.`,
 	return c
 }
 
-// injectRequest is the request in a file, with fields replaced by the values of
-// flags.
-func (in inputs) injectRequest(file string, flags *inject.BuildRequest) (*inject.BuildRequest, error) {
+// injectRequest reads the request in a file into r, except the fields that flags have set.
+func (in inputs) injectRequest(file string, r *inject.BuildRequest) error {
 	if file == "" {
-		return flags, nil
+		return nil
 	}
 	data, err := in.read(file, inject.MaxRequestBytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r, err := inject.ReadRequest(httpapi.PlainIntegers(data, reflect.TypeFor[inject.BuildRequest]()))
+	read, err := inject.ReadRequest(httpapi.PlainIntegers(data, reflect.TypeFor[inject.BuildRequest]()))
 	if err != nil {
-		return nil, sdk.Wrap(file, err)
+		return sdk.Wrap(file, err)
 	}
-	for _, text := range []struct{ field, flag *string }{{&r.Session, &flags.Session}, {&r.Query, &flags.Query}, {&r.Namespace, &flags.Namespace}} {
-		if *text.flag != "" {
-			*text.field = *text.flag
-		}
-	}
-	if flags.Turn != 0 {
-		r.Turn = flags.Turn
-	}
-	return r, nil
+	read.Session, read.Query = cmp.Or(r.Session, read.Session), cmp.Or(r.Query, read.Query)
+	read.Namespace, read.Turn = cmp.Or(r.Namespace, read.Namespace), cmp.Or(r.Turn, read.Turn)
+	*r = *read
+	return nil
 }
 
 // snapshotLine describes the content of a snapshot in a line.
@@ -91,53 +74,35 @@ func snapshotLine(s *inject.Snapshot) string {
 
 func injectListCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotList{}
-	c := &cobra.Command{
+	c := verb[operation.Page[*inject.Snapshot]]{
 		Use: "list", Short: "List snapshots of a namespace, or of a session's turns",
-		Example: "  reflectory inject list --namespace team/a --session wednesday",
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.Page[*inject.Snapshot]](c.Context(), a, "snapshot_list", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(page, err)
+		Example:   "  reflectory inject list --namespace team/a --session wednesday",
+		Operation: "snapshot_list", In: in, Paging: &in.Paging,
+		Print: table("", []string{"ID", "SESSION", "TURN", "MODE", "BLOCKS", "DROPPED", "CHARS"}, func(s *inject.Snapshot) []string {
+			return []string{
+				s.SnapshotID, cell(s.SessionID), strconv.FormatInt(s.TurnID, 10), string(s.PolicyApplied.Mode),
+				strconv.Itoa(len(s.BlocksUsed)), strconv.Itoa(len(s.DroppedBlocks)), strconv.Itoa(s.CharsInjected),
 			}
-			rows := make([][]string, len(page.Items))
-			for i, s := range page.Items {
-				rows[i] = []string{
-					s.SnapshotID, cell(s.SessionID), strconv.FormatInt(s.TurnID, 10), string(s.PolicyApplied.Mode),
-					strconv.Itoa(len(s.BlocksUsed)), strconv.Itoa(len(s.DroppedBlocks)), strconv.Itoa(s.CharsInjected),
-				}
-			}
-			if err := a.out.table([]string{"ID", "SESSION", "TURN", "MODE", "BLOCKS", "DROPPED", "CHARS"}, rows); err != nil {
-				return err
-			}
-			a.out.hintNext(page.NextPageToken)
-			return nil
-		},
-	}
+		}),
+	}.command(a)
 	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&in.Session, "session", "", "only snapshots of this session, in the order of its turns")
-	pagingFlags(c, &in.Paging)
 	return c
 }
 
 func injectShowCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotGet{}
-	return &cobra.Command{
+	return verb[inject.Snapshot]{
 		Use: "show ID", Short: "Show a snapshot: its blocks, and what was dropped or cut",
 		Long: `Show a snapshot: its blocks in the order of the prompt, and what was dropped or
 cut, and why. A payload whose memory was purged is shown as [purged].`,
-		Example: "  reflectory inject show 01939f3c", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.ID = args[0]
-			s, err := do[inject.Snapshot](c.Context(), a, "snapshot_get", in)
-			if err != nil || a.out.json {
-				return a.out.jsonOr(s, err)
-			}
-			return a.out.printSnapshot(s)
-		},
-	}
+		Example:   "  reflectory inject show 01939f3c",
+		Operation: "snapshot_get", In: in, Args: []*string{&in.ID},
+		Print: printSnapshot,
+	}.command(a)
 }
 
-func (out *output) printSnapshot(s *inject.Snapshot) error {
+func printSnapshot(out *output, s *inject.Snapshot) error {
 	p := &s.PolicyApplied
 	fmt.Fprintf(out.Stdout, "snapshot   %s\nsession    %s, turn %d, in %s\npolicy     %s, %s, by %s\nholds      %s\n",
 		s.SnapshotID, oneLine(s.SessionID), s.TurnID, oneLine(s.Namespace), p.Mode, p.Ordering, oneLine(p.File), snapshotLine(s))
@@ -168,33 +133,27 @@ func (out *output) printSnapshot(s *inject.Snapshot) error {
 
 func injectDiffCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotDiff{}
-	c := &cobra.Command{
+	c := verb[inject.Diff]{
 		Use: "diff ID", Short: "Compare a snapshot with the previous one, and say what broke the prefix",
 		Long: `Compare a snapshot with another, by default the previous one of its session: the blocks
 that were added, removed, changed or moved, and the first block that differs in the
 prefix that a model's provider caches.`,
-		Example: "  reflectory inject diff 01939f3d", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.ID = args[0]
-			return a.injectDiff(c.Context(), in)
-		},
-	}
+		Example:   "  reflectory inject diff 01939f3d",
+		Operation: "snapshot_diff", In: in, Args: []*string{&in.ID},
+		Print: printSnapshotDiff,
+	}.command(a)
 	c.Flags().StringVar(&in.With, "with", "", "the `id` of the snapshot to compare with (default: the previous one of the session)")
 	return c
 }
 
-func (a *App) injectDiff(ctx context.Context, in *operation.SnapshotDiff) error {
-	d, err := do[inject.Diff](ctx, a, "snapshot_diff", in)
-	if err != nil || a.out.json {
-		return a.out.jsonOr(d, err)
-	}
+func printSnapshotDiff(out *output, d *inject.Diff) error {
 	switch {
 	case d.Prefix.Reused:
-		fmt.Fprintf(a.out.Stdout, "prefix     reused, %d characters\n", d.Prefix.SharedChars)
+		fmt.Fprintf(out.Stdout, "prefix     reused, %d characters\n", d.Prefix.SharedChars)
 	case d.Prefix.BrokenBy != "":
-		fmt.Fprintf(a.out.Stdout, "prefix     broken by %s (%s) after %d characters\n", oneLine(d.Prefix.BrokenBy), d.Prefix.How, d.Prefix.SharedChars)
+		fmt.Fprintf(out.Stdout, "prefix     broken by %s (%s) after %d characters\n", oneLine(d.Prefix.BrokenBy), d.Prefix.How, d.Prefix.SharedChars)
 	}
-	fmt.Fprintf(a.out.Stdout, "characters %d, then %d\npolicy     changed: %t\n\n", d.CharsFrom, d.CharsTo, d.PolicyChanged)
+	fmt.Fprintf(out.Stdout, "characters %d, then %d\npolicy     changed: %t\n\n", d.CharsFrom, d.CharsTo, d.PolicyChanged)
 	var rows [][]string
 	for _, part := range []struct {
 		word string
@@ -204,23 +163,19 @@ func (a *App) injectDiff(ctx context.Context, in *operation.SnapshotDiff) error 
 			rows = append(rows, []string{part.word, cell(c.BlockID), string(c.Category), cell(c.What), strconv.Itoa(c.CharsFrom), strconv.Itoa(c.CharsTo)})
 		}
 	}
-	return a.out.table([]string{"CHANGE", "BLOCK", "CATEGORY", "WHAT", "BEFORE", "AFTER"}, rows)
+	return out.table([]string{"CHANGE", "BLOCK", "CATEGORY", "WHAT", "BEFORE", "AFTER"}, rows)
 }
 
 func injectReplayCommand(a *App) *cobra.Command {
 	in := &operation.SnapshotReplay{}
-	return &cobra.Command{
+	return verb[inject.Replay]{
 		Use: "replay ID", Short: "Rebuild a snapshot, and say whether the result is the same",
 		Long: `Rebuild a snapshot from the blocks and the policy that it was made from. Even after a
 purge the result is the same, since digests stand in for what was purged.`,
-		Example: "  reflectory inject replay 01939f3c", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.ID = args[0]
-			r, err := do[inject.Replay](c.Context(), a, "snapshot_replay", in)
-			if err != nil {
-				return err
-			}
-			return a.out.printResult(r, "same: %t, verified: %t, purged blocks: %d", r.Same, r.Verified, len(r.Purged))
+		Example:   "  reflectory inject replay 01939f3c",
+		Operation: "snapshot_replay", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, r *inject.Replay) error {
+			return out.say("same: %t, verified: %t, purged blocks: %d", r.Same, r.Verified, len(r.Purged))
 		},
-	}
+	}.command(a)
 }

@@ -84,3 +84,13 @@ func (in inputs) value(path string, guess bool) (json.RawMessage, error) {
 	text, _ := json.Marshal(string(data)) // valid UTF-8 can't fail to encode
 	return text, nil
 }
+
+// content reads a memory's text from standard input if it is "-". It doesn't check its limits.
+func (in inputs) content(text *string) error {
+	if *text != "-" {
+		return nil
+	}
+	data, err := in.read("-", maxInputBytes)
+	*text = string(data)
+	return err
+}

@@ -12,38 +12,27 @@ import (
 )
 
 func jobsCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "jobs", Short: "Look at background jobs, and work on them",
-		Long: `Look at background jobs: what waits, what runs and what has ended. A server works
+	return noun("jobs", "Look at background jobs, and work on them", `Look at background jobs: what waits, what runs and what has ended. A server works
 on them; without one, jobs work does.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(jobsListCommand(a), jobsShowCommand(a), jobsCancelCommand(a), jobsWorkCommand(a))
-	return c
+		jobsListCommand(a), jobsShowCommand(a), jobsCancelCommand(a), jobsWorkCommand(a),
+	)
 }
 
 func jobsListCommand(a *App) *cobra.Command {
 	in := &operation.JobList{}
-	c := &cobra.Command{
+	c := verb[operation.JobPage]{
 		Use: "list", Short: "List jobs, the newest first",
-		Long:    "List jobs, the newest first. Ended jobs are listed for at least a day.",
-		Example: "  reflectory jobs list --status queued",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.JobPage](c.Context(), a, "job_list", in)
-			if err != nil {
-				return err
-			}
-			return printJobs(a, page)
-		},
-	}
+		Long:      "List jobs, the newest first. Ended jobs are listed for at least a day.",
+		Example:   "  reflectory jobs list --status queued",
+		Operation: "job_list", In: in, Paging: &in.Paging,
+		Print: printJobs,
+	}.command(a)
 	f := c.Flags()
 	f.StringVar((*string)(&in.Type), "type", "", "only jobs of this `type`: "+strings.Join(texts(job.Types()), ", "))
 	f.StringVar((*string)(&in.Status), "status", "", "only jobs of this `status`: "+strings.Join(texts(job.Statuses()), ", "))
 	f.StringVar(&in.UserID, "user", "", "only jobs of this `user`")
 	f.StringVar(&in.Namespace, "namespace", "", "only jobs in this namespace")
 	f.BoolVar(&in.Subtree, "subtree", false, "with --namespace: look in the namespaces below as well")
-	pagingFlags(c, &in.Paging)
 	return c
 }
 
@@ -56,30 +45,21 @@ func texts[T ~string](list []T) []string {
 	return all
 }
 
-func printJobs(a *App, page *operation.JobPage) error {
-	if a.out.json {
-		return a.out.printJSON(page)
-	}
+func printJobs(out *output, page *operation.JobPage) error {
 	if len(page.Items) == 0 {
-		a.out.term.Line("there are no jobs")
-	} else {
-		rows := make([][]string, len(page.Items))
-		for i := range page.Items {
-			rows[i] = jobRow(&page.Items[i])
-		}
-		if err := a.out.table([]string{"JOB", "TYPE", "STATUS", "PROGRESS", "USER", "NAMESPACE", "QUEUED", "REASON"}, rows); err != nil {
-			return err
-		}
+		out.term.Line("there are no jobs")
+	} else if err := printRows(out, []string{"JOB", "TYPE", "STATUS", "PROGRESS", "USER", "NAMESPACE", "QUEUED", "REASON"}, page.Items, jobRow); err != nil {
+		return err
 	}
 	if page.NoWorker {
-		a.out.term.Line("no_worker: nobody works on jobs")
-		a.out.term.Line("hint: start a server with reflectory serve, or run reflectory jobs work")
+		out.term.Line("no_worker: nobody works on jobs")
+		out.term.Line("hint: start a server with reflectory serve, or run reflectory jobs work")
 	}
-	a.out.hintNext(page.NextPageToken)
+	out.hintNext(page.NextPageToken)
 	return nil
 }
 
-func jobRow(j *job.Job) []string {
+func jobRow(j job.Job) []string {
 	return []string{
 		j.ID, string(j.Type), string(j.Status), percent(j.Progress), cell(j.UserID), cell(j.Namespace), term.Time(j.QueuedAt), cell(j.Reason),
 	}
@@ -88,25 +68,17 @@ func jobRow(j *job.Job) []string {
 func percent(part float64) string { return fmt.Sprintf("%.0f%%", 100*part) }
 
 func jobsShowCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.JobGet{}
+	return verb[job.Job]{
 		Use: "show JOB", Short: "Show a job: what it was asked to do, and its result",
-		Long:    "Show a job. JOB is a job's id, or at least its first 8 characters.",
-		Example: "  reflectory jobs show 01939f45",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			j, err := do[job.Job](c.Context(), a, "job_get", &operation.JobGet{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			return printJob(a.out, j)
-		},
-	}
+		Long:      "Show a job. JOB is a job's id, or at least its first 8 characters.",
+		Example:   "  reflectory jobs show 01939f45",
+		Operation: "job_get", In: in, Args: []*string{&in.ID},
+		Print: printJob,
+	}.command(a)
 }
 
 func printJob(out *output, j *job.Job) error {
-	if out.json {
-		return out.printJSON(j)
-	}
 	status := string(j.Status)
 	if j.Reason != "" {
 		status += " (" + j.Reason + ")"
@@ -144,17 +116,14 @@ func printJob(out *output, j *job.Job) error {
 }
 
 func jobsCancelCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.JobCancel{}
+	return verb[operation.JobCancelled]{
 		Use: "cancel JOB", Short: "Cancel a waiting job, or ask a running job to stop",
 		Long: `Cancel a waiting job, or ask a running job to stop, which it does soon. What it has done
 stays. A job that has ended isn't changed.`,
-		Example: "  reflectory jobs cancel 01939f45",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			done, err := do[operation.JobCancelled](c.Context(), a, "job_cancel", &operation.JobCancel{ID: args[0]})
-			if err != nil {
-				return err
-			}
+		Example:   "  reflectory jobs cancel 01939f45",
+		Operation: "job_cancel", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, done *operation.JobCancelled) error {
 			said := "job %s is asked to stop"
 			switch {
 			case !done.Cancelled && done.Status == job.StatusRunning:
@@ -164,7 +133,7 @@ stays. A job that has ended isn't changed.`,
 			case done.Status == job.StatusCancelled:
 				said = "job %s is cancelled"
 			}
-			return a.out.printDone(done, said, done.ID)
+			return out.printDone(done, said, done.ID)
 		},
-	}
+	}.command(a)
 }

@@ -46,7 +46,6 @@ when no job is ready to run; jobs that wait for a later retry stay in the queue.
 server works on jobs by itself, so the command is refused while one runs. On a database
 that servers share (--store), only servers work on jobs.`,
 		Example: "  reflectory jobs work --until-idle",
-		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.workOnJobs(c.Context(), untilIdle) },
 	}
 	c.Flags().BoolVar(&untilIdle, "until-idle", false, "end when no job is ready to run")

@@ -8,18 +8,15 @@ import (
 )
 
 func knowledgeSupersedeCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.KnowledgeSupersede{}
+	return verb[core.Knowledge]{
 		Use: "supersede ID BY", Short: "Replace an entry with another",
 		Long: `Mark the entry ID as superseded by the entry BY of the same namespace. ID stays, but
 lists and recalls leave it out.`,
-		Example: "  reflectory knowledge supersede 01939f43 01939f44",
-		Args:    cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			k, err := do[core.Knowledge](c.Context(), a, "knowledge_supersede", &operation.KnowledgeSupersede{ID: args[0], By: args[1]})
-			if err != nil {
-				return err
-			}
-			return a.out.printResult(k, "knowledge %s is superseded by %s", k.ID, k.SupersededBy)
+		Example:   "  reflectory knowledge supersede 01939f43 01939f44",
+		Operation: "knowledge_supersede", In: in, Args: []*string{&in.ID, &in.By},
+		Print: func(out *output, k *core.Knowledge) error {
+			return out.say("knowledge %s is superseded by %s", k.ID, k.SupersededBy)
 		},
-	}
+	}.command(a)
 }

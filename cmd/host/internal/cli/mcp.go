@@ -38,7 +38,6 @@ for example, /mcp?profile=all.
 A line that isn't a message is answered with an error, and the session goes on. When the
 input ends, or on SIGTERM, what was read is done and answered first, for up to 22 s.`,
 		Example: "  reflectory mcp\n  reflectory mcp --profile loop --agent my-editor",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p, err := mcpserver.ParseProfile(profile)
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // observeFile stores a memory for each line of a file, one batch per transaction. Batches
 // that were stored before an error stay, and the error names their last line.
-func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
+func observeFile(a *App, c *cobra.Command, path string, common *core.ObserveRequest) error {
 	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "occurred-at", "id", "idempotency-key"); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func observeFile(a *App, c *cobra.Command, path string, f memoryFlags) error {
 	a.out.term.Status("storing …")
 	for line, err := range a.input.jsonLines(path) {
 		if err == nil {
-			err = in.add(ctx, line, f)
+			err = in.add(ctx, line, common)
 		}
 		if err != nil {
 			return in.failed(err)
@@ -59,8 +59,8 @@ type intake struct {
 }
 
 // add adds a line, and stores the batch if it is complete.
-func (in *intake) add(ctx context.Context, line jsonLine, f memoryFlags) error {
-	r := &core.ObserveRequest{Namespace: f.namespace, Tags: slices.Clone(f.tags)}
+func (in *intake) add(ctx context.Context, line jsonLine, common *core.ObserveRequest) error {
+	r := &core.ObserveRequest{Namespace: common.Namespace, Tags: slices.Clone(common.Tags)}
 	if err := line.decode(r); err != nil {
 		return err
 	}
@@ -156,7 +156,8 @@ func recallLine(ctx context.Context, a *App, line jsonLine, r core.RecallRequest
 }
 
 func memoryReembedCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.MemoryReembed{}
+	return verb[memory.ReembedProgress]{
 		Use: "reembed NAMESPACE", Short: "Recompute the vectors of a namespace with the configured model",
 		Long: `Recompute the vectors of a namespace with the configured model, which config show names.
 Vectors of different models are never compared: until a memory has a vector of this
@@ -169,19 +170,11 @@ reflectory.yaml, or by REFLECTORY_EMBEDDINGS_MODEL, _URL, _KEY_ENV and _DIMS:
     embeddings: {model: nomic-embed-text, base_url: "http://127.0.0.1:11434/v1"}
 api_key_env names the environment variable with the key, if one is needed. Titles,
 contents and queries are sent to the endpoint: over https, or http on this machine.`,
-		Example: "  reflectory memory reembed team/mail",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			a.out.term.Status("making vectors …")
-			result, err := do[memory.ReembedProgress](c.Context(), a, "memory_reembed", &operation.MemoryReembed{Namespace: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(result)
-			}
-			a.out.term.Line("%d of %s got vectors of %s", result.Changed, plural(int(result.Looked), "memory", "memories"), term.Clean(result.Model))
+		Example:   "  reflectory memory reembed team/mail",
+		Operation: "memory_reembed", In: in, Args: []*string{&in.Namespace}, Doing: "making vectors …",
+		Print: func(out *output, result *memory.ReembedProgress) error {
+			out.term.Line("%d of %s got vectors of %s", result.Changed, plural(int(result.Looked), "memory", "memories"), term.Clean(result.Model))
 			return nil
 		},
-	}
+	}.command(a)
 }

@@ -12,29 +12,15 @@ import (
 )
 
 func memoryNamespacesCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	return verb[operation.Page[memory.NamespaceCount]]{
 		Use: "namespaces", Short: "List the namespaces that hold memories",
-		Example: "  reflectory memory namespaces",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.Page[memory.NamespaceCount]](c.Context(), a, "memory_namespaces", &operation.MemoryNamespaces{})
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(page)
-			}
-			if len(page.Items) == 0 {
-				a.out.term.Line("no namespace holds memories yet: store one with: reflectory memory observe")
-				return nil
-			}
-			rows := make([][]string, len(page.Items))
-			for i, n := range page.Items {
-				rows[i] = []string{cell(n.Namespace), fmt.Sprint(n.Memories), fmt.Sprint(n.Bytes)}
-			}
-			return a.out.table([]string{"NAMESPACE", "MEMORIES", "BYTES"}, rows)
-		},
-	}
+		Example:   "  reflectory memory namespaces",
+		Operation: "memory_namespaces", In: &operation.MemoryNamespaces{},
+		Print: table("no namespace holds memories yet: store one with: reflectory memory observe", []string{"NAMESPACE", "MEMORIES", "BYTES"},
+			func(n memory.NamespaceCount) []string {
+				return []string{cell(n.Namespace), fmt.Sprint(n.Memories), fmt.Sprint(n.Bytes)}
+			}),
+	}.command(a)
 }
 
 // hintElsewhere lists the namespaces that have memories.

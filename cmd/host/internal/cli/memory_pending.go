@@ -12,67 +12,40 @@ import (
 
 func memoryPendingCommand(a *App) *cobra.Command {
 	in := &operation.MemoryPending{}
-	c := &cobra.Command{
+	c := verb[operation.Page[*memory.Pending]]{
 		Use: "pending", Short: "List the reflections that wait for approval",
-		Example: "  reflectory memory pending --namespace team/mail",
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.Page[*memory.Pending]](c.Context(), a, "memory_pending", in)
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(page)
-			}
-			list := page.Items
-			if len(list) == 0 {
-				a.out.term.Line("nothing waits")
-				return nil
-			}
-			rows := make([][]string, len(list))
-			for i, p := range list {
-				rows[i] = []string{p.ID, cell(p.Namespace), fmt.Sprint(p.Depth), cell(p.AgentID), cell(p.Request.Title)}
-			}
-			if err := a.out.table([]string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, rows); err != nil {
-				return err
-			}
-			a.out.hintNext(page.NextPageToken)
-			return nil
-		},
-	}
-	pagingFlags(c, &in.Paging)
+		Example:   "  reflectory memory pending --namespace team/mail",
+		Operation: "memory_pending", In: in, Paging: &in.Paging,
+		Print: table("nothing waits", []string{"PENDING", "NAMESPACE", "DEPTH", "AGENT", "TITLE"}, func(p *memory.Pending) []string {
+			return []string{p.ID, cell(p.Namespace), fmt.Sprint(p.Depth), cell(p.AgentID), cell(p.Request.Title)}
+		}),
+	}.command(a)
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "only reflections of this namespace")
 	return c
 }
 
 func memoryApproveCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.MemoryApprove{}
+	return verb[core.ReflectResult]{
 		Use: "approve PENDING", Short: "Approve a pending reflection: it is checked again, and written",
-		Example: "  reflectory memory approve 01939f33",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			result, err := do[core.ReflectResult](c.Context(), a, "memory_approve", &operation.MemoryApprove{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.out.printResult(result, "%s", result.ID)
+		Example:   "  reflectory memory approve 01939f33",
+		Operation: "memory_approve", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, result *core.ReflectResult) error {
+			return out.say("%s", result.ID)
 		},
-	}
+	}.command(a)
 }
 
 func memoryRejectCommand(a *App) *cobra.Command {
-	var reason string
-	c := &cobra.Command{
+	in := &operation.MemoryReject{}
+	c := verb[memory.Pending]{
 		Use: "reject PENDING", Short: "Reject a pending reflection",
-		Example: `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			p, err := do[memory.Pending](c.Context(), a, "memory_reject", &operation.MemoryReject{ID: args[0], Reason: reason})
-			if err != nil {
-				return err
-			}
-			return a.out.printResult(p, "%s is rejected", p.ID)
+		Example:   `  reflectory memory reject 01939f34 --reason "too far from its sources"`,
+		Operation: "memory_reject", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, p *memory.Pending) error {
+			return out.say("%s is rejected", p.ID)
 		},
-	}
-	c.Flags().StringVar(&reason, "reason", "", "the reason; the journal keeps only its digest")
+	}.command(a)
+	c.Flags().StringVar(&in.Reason, "reason", "", "the reason; the journal keeps only its digest")
 	return c
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,21 +15,15 @@ import (
 )
 
 func memoryGetCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.MemoryGet{}
+	return verb[operation.Memory]{
 		Use: "get ID", Short: "Show a whole memory",
-		Example: "  reflectory memory get deploy-notes --json",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			found, err := do[operation.Memory](c.Context(), a, "memory_get", &operation.MemoryGet{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(found)
-			}
-			return printMemory(a.out, found.Memory, slices.Concat(found.LinksFrom, found.LinksTo))
+		Example:   "  reflectory memory get deploy-notes --json",
+		Operation: "memory_get", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, found *operation.Memory) error {
+			return printMemory(out, found.Memory, slices.Concat(found.LinksFrom, found.LinksTo))
 		},
-	}
+	}.command(a)
 }
 
 func printMemory(out *output, m *core.Memory, links []core.Link) error {
@@ -63,26 +56,19 @@ func occurred(m *core.Memory) string {
 }
 
 func memoryListCommand(a *App) *cobra.Command {
-	var f filterFlags
-	var paging operation.Paging
-	c := &cobra.Command{
+	in := &operation.MemoryList{}
+	f := &core.RecallFilter{}
+	c := verb[operation.Memories]{
 		Use: "list", Short: "List memories, the newest first",
-		Example: "  reflectory memory list --namespace team/mail --state cooling",
-		RunE: func(c *cobra.Command, _ []string) error {
-			f.namespace = a.orConfigured(c, f.namespace)
-			sel := f.filter()
-			page, err := do[operation.Memories](c.Context(), a, "memory_list", &operation.MemoryList{
-				Namespace: sel.Namespace, Subtree: sel.Subtree, Kinds: sel.Kinds, States: sel.States, Tags: sel.Tags, AgentID: sel.AgentID,
-				Paging: paging,
-			})
-			if err != nil {
-				return err
-			}
-			return printMemories(a.out, page, sel)
+		Example:   "  reflectory memory list --namespace team/mail --state cooling",
+		Operation: "memory_list", In: in, Paging: &in.Paging, Namespace: &f.Namespace,
+		Prepare: func(*cobra.Command, []string) error {
+			in.Namespace, in.Subtree, in.Kinds, in.States, in.Tags, in.AgentID = f.Namespace, f.Subtree, f.Kinds, f.States, f.Tags, f.AgentID
+			return nil
 		},
-	}
-	f.add(c)
-	pagingFlags(c, &paging)
+		Print: func(out *output, page *operation.Memories) error { return printMemories(out, page, in) },
+	}.command(a)
+	filterFlags(c, f)
 	return c
 }
 
@@ -92,25 +78,17 @@ func pagingFlags(c *cobra.Command, p *operation.Paging) {
 	c.Flags().StringVar(&p.PageToken, "page-token", "", "continue after an earlier page: its `next_page_token`")
 }
 
-func printMemories(out *output, page *operation.Memories, sel core.RecallFilter) error {
-	if out.json {
-		return out.printJSON(page)
-	}
-	list := page.Items
-	if len(list) == 0 && page.NextPageToken == "" {
-		out.nothingIn("no such memories", sel.Namespace, sel.Subtree)
-		hintElsewhere(out, page.Namespaces)
-		return nil
-	}
-	rows := make([][]string, len(list))
-	for i, m := range list {
-		rows[i] = []string{m.ID, cell(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
+func printMemories(out *output, page *operation.Memories, in *operation.MemoryList) error {
+	none := nothingIn("no such memories", in.Namespace, in.Subtree)
+	if err := printTable(out, &page.Page, none, []string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, func(m *core.Memory) []string {
+		return []string{m.ID, cell(m.Namespace), string(m.Kind), string(m.State), fmt.Sprint(m.ReflectionDepth),
 			fmt.Sprintf("%d/%d", m.Signals.Uses(), m.Signals.RelevantTurns), cell(m.Title)}
-	}
-	if err := out.table([]string{"MEMORY", "NAMESPACE", "KIND", "STATE", "DEPTH", "USED", "TITLE"}, rows); err != nil {
+	}); err != nil {
 		return err
 	}
-	out.hintNext(page.NextPageToken)
+	if len(page.Items) == 0 && page.NextPageToken == "" {
+		hintElsewhere(out, page.Namespaces)
+	}
 	return nil
 }
 
@@ -121,26 +99,26 @@ func (out *output) hintNext(next string) {
 	}
 }
 
-// nothingIn reports that nothing was found in a namespace.
-func (out *output) nothingIn(what, namespace string, subtree bool) {
+// nothingIn says that nothing was found in a namespace.
+func nothingIn(what, namespace string, subtree bool) string {
 	switch {
 	case subtree && namespace == "":
-		out.term.Line("%s in any namespace", what)
+		return what + " in any namespace"
 	case subtree:
-		out.term.Line("%s in %s and below", what, term.Clean(namespace))
-	default:
-		out.term.Line("%s in %s", what, term.Clean(namespace))
+		return what + " in " + term.Clean(namespace) + " and below"
 	}
+	return what + " in " + term.Clean(namespace)
 }
 
 func memoryRecallCommand(a *App) *cobra.Command {
-	var f filterFlags
 	r := &core.RecallRequest{}
-	var queries string
-	var least float64
-	var superseded bool
+	queries := ""
+	recall := verb[operation.Recalled]{
+		Operation: "memory_recall", In: r, Args: []*string{&r.Query},
+		Print: func(out *output, result *operation.Recalled) error { return printRecall(out, r, result) },
+	}
 	c := &cobra.Command{
-		Use: "recall QUERY", Short: "Find the memories that match a text best",
+		Use: "recall [QUERY]", Short: "Find the memories that match a text best",
 		Long: `Find the memories that match a text best, by meaning, by words, and by how well they did
 before. The tool retrieve and the operation memory_recall are the same as this command.
 Memories that failed rank lower, superseded memories are left out, and of
@@ -155,27 +133,23 @@ error.`,
 		Example: `  reflectory memory recall --namespace team/mail "whose name comes first?"
   reflectory memory recall --session mail --namespace team/mail "whose name comes first?"
   reflectory memory recall --namespace team/mail --queries queries.jsonl`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.namespace = a.orConfigured(c, f.namespace)
-			r.RecallFilter = f.filter()
-			r.MinScore, r.IncludeSuperseded = least, superseded
+			r.Namespace = a.orConfigured(c, r.Namespace)
 			if err := checkRecallArgs(c, args); err != nil {
 				return err
 			}
 			if c.Flags().Changed("queries") {
 				return recallFile(a, c, queries, r)
 			}
-			r.Query = args[0]
-			return recallOne(c.Context(), a, r)
+			return recall.run(a, c, args)
 		},
 	}
-	f.add(c)
+	filterFlags(c, &r.RecallFilter)
 	c.Flags().StringVar(&r.Session, "session", "", "the session of the turn")
 	c.Flags().Int64Var(&r.Turn, "turn", 0, "the session's current turn or a later one (default: the next)")
 	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default: about 5, depending on the session's bias)")
-	c.Flags().Float64Var(&least, "min-score", 0, "leave out memories with a lower score")
-	c.Flags().BoolVar(&superseded, "include-superseded", false, "include superseded memories")
+	c.Flags().Float64Var(&r.MinScore, "min-score", 0, "leave out memories with a lower score")
+	c.Flags().BoolVar(&r.IncludeSuperseded, "include-superseded", false, "include superseded memories")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
 }
@@ -195,26 +169,19 @@ func checkRecallArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func recallOne(ctx context.Context, a *App, r *core.RecallRequest) error {
-	result, err := do[operation.Recalled](ctx, a, "memory_recall", r)
-	if err != nil {
-		return err
-	}
-	if a.out.json {
-		return a.out.printJSON(result)
-	}
+func printRecall(out *output, r *core.RecallRequest, result *operation.Recalled) error {
 	if result.EmbeddingFailure != "" {
-		a.out.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
+		out.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
 	}
 	for i := range result.Memories {
-		printRecalled(a.out, &result.Memories[i])
+		printRecalled(out, &result.Memories[i])
 	}
 	if len(result.Memories) == 0 {
-		a.out.nothingIn("nothing fits", r.Namespace, r.Subtree)
-		hintElsewhere(a.out, result.Namespaces)
+		out.term.Line("%s", nothingIn("nothing fits", r.Namespace, r.Subtree))
+		hintElsewhere(out, result.Namespaces)
 	}
 	if r.Session != "" && r.Turn == 0 {
-		a.out.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
+		out.term.Line("turn %d of session %s", result.Turn, term.Clean(result.Session))
 	}
 	return nil
 }
@@ -255,23 +222,15 @@ func printRecalled(out *output, r *core.Recalled) {
 }
 
 func memoryExplainCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.MemoryExplain{}
+	return verb[memory.Explanation]{
 		Use: "explain ID", Short: "Say why a memory is in its state",
 		Long: `Say why a memory is in its state: its signals, its links, the decisions of the
 gate, and what happened to it, from the journal of its namespace.`,
-		Example: "  reflectory memory explain deploy-notes",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			e, err := do[memory.Explanation](c.Context(), a, "memory_explain", &operation.MemoryExplain{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(e)
-			}
-			return printMemoryWhy(a.out, e)
-		},
-	}
+		Example:   "  reflectory memory explain deploy-notes",
+		Operation: "memory_explain", In: in, Args: []*string{&in.ID},
+		Print: printMemoryWhy,
+	}.command(a)
 }
 
 func printMemoryWhy(out *output, e *memory.Explanation) error {

@@ -16,30 +16,25 @@ import (
 )
 
 func openCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	var c *cobra.Command
+	c = verb[operation.NewLogin]{
 		Use: "open", Short: "Log a browser in to the server",
 		Long: `Print a link that logs a browser in to the server as the local operator. The link works
 once, within a minute; the login ends after 12 hours. On a desktop's terminal, the
 browser is opened too.`,
-		Example: "  reflectory open",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			made, err := do[operation.NewLogin](c.Context(), a, "login_new", &operation.LoginNew{})
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(made)
-			}
+		Example:   "  reflectory open",
+		Operation: "login_new", In: &operation.LoginNew{},
+		Print: func(out *output, made *operation.NewLogin) error {
 			if !made.ExpiresAt.IsZero() {
-				a.out.term.Line("this link logs in once, until %s", term.Time(made.ExpiresAt))
+				out.term.Line("this link logs in once, until %s", term.Time(made.ExpiresAt))
 			}
-			if term.Styled(a.out.Stdout) {
+			if term.Styled(out.Stdout) {
 				a.openBrowser(c.Context(), string(made.URL))
 			}
-			return a.out.say("%s", string(made.URL))
+			return out.say("%s", string(made.URL))
 		},
-	}
+	}.command(a)
+	return c
 }
 
 // openFile is the page in the data folder that leads a browser to a link.

@@ -67,15 +67,6 @@ func (out *output) printResult(result any, format string, args ...any) error {
 	return out.say(format, args...)
 }
 
-// showWith shows a result that exists even if the command failed, such as a purge that is
-// done although files still hold its data.
-func showWith(err error, show func() error) error {
-	if shown := show(); err == nil {
-		return shown
-	}
-	return err
-}
-
 // printDone prints what was done: as JSON, or a line for people on standard error.
 func (out *output) printDone(result any, format string, args ...any) error {
 	if out.json {

@@ -16,83 +16,54 @@ import (
 )
 
 func pluginCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "plugin", Short: "Add, look at and check plugins",
-		Long: `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It runs only as
+	return noun("plugin", "Add, look at and check plugins", `Add, look at and check plugins. A plugin is a folder with a plugin.yaml. It runs only as
 it was pinned: reflectory.lock holds the SHA-256 of each of its files, and its grants.
 The lock is next to the nearest reflectory.yaml in this folder or above; without one, it
 is in the data folder. The shipped plugins have a lock of their own, next to the
 program; if both pin the same plugin, your own lock is used.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
+		pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
 		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginPushCommand(a), pluginSignCommand(a.out),
-		pluginNewCommand(a.out), pluginTestCommand(a))
-	return c
+		pluginNewCommand(a.out), pluginTestCommand(a),
+	)
 }
 
 func pluginListCommand(a *App) *cobra.Command {
 	in := &operation.PluginList{}
-	c := &cobra.Command{
+	return verb[operation.Page[host.PluginSummary]]{
 		Use: "list", Short: "List the installed plugins",
-		Example: "  reflectory plugin list",
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.Page[host.PluginSummary]](c.Context(), a, "plugin_list", in)
-			if err != nil {
-				return err
-			}
-			return listPlugins(a.out, page)
-		},
-	}
-	pagingFlags(c, &in.Paging)
-	return c
+		Example:   "  reflectory plugin list",
+		Operation: "plugin_list", In: in, Paging: &in.Paging,
+		Print: table("no plugin is installed; add one from its folder: reflectory plugin add PATH",
+			[]string{"PLUGIN", "VERSION", "KINDS", "FROM", "STATE", "GRANTED"}, pluginRow),
+	}.command(a)
 }
 
 func pluginPushCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	return verb[host.PluginsPushed]{
 		Use: "push", Short: "Tell all hosts that share a database which packages they should have",
 		Long: `Tell all hosts that share a database (--store) which packages they should have: the
 packages that the lock here pins. A host that lacks one is shown by hosts list, and
 takes no runs that need it. The packages themselves aren't sent: add them on each host.
 Plugins that come with the program aren't included.`,
-		Example: "  reflectory plugin push",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			pushed, err := do[host.PluginsPushed](c.Context(), a, "plugin_push", &operation.PluginPush{})
-			if err != nil || a.out.json {
-				return a.out.jsonOr(pushed, err)
-			}
+		Example:   "  reflectory plugin push",
+		Operation: "plugin_push", In: &operation.PluginPush{},
+		Print: func(out *output, pushed *host.PluginsPushed) error {
 			word := "all hosts should have %s: epoch %d, %s\n"
 			if pushed.Unchanged {
 				word = "all hosts should have %s already: epoch %d, %s\n"
 			}
-			fmt.Fprintf(a.out.Stdout, word, plural(len(pushed.Plugins), "package", "packages"), pushed.Epoch, pushed.Digest)
+			fmt.Fprintf(out.Stdout, word, plural(len(pushed.Plugins), "package", "packages"), pushed.Epoch, pushed.Digest)
 			return nil
 		},
-	}
+	}.command(a)
 }
 
-func listPlugins(out *output, page *operation.Page[host.PluginSummary]) error {
-	if out.json {
-		return out.printJSON(page)
+func pluginRow(p host.PluginSummary) []string {
+	state := "ready"
+	if p.Problem != nil {
+		state = p.Problem.Code
 	}
-	if len(page.Items) == 0 {
-		out.term.Line("no plugin is installed; add one from its folder: reflectory plugin add PATH")
-		return nil
-	}
-	rows := make([][]string, len(page.Items))
-	for i, p := range page.Items {
-		state := "ready"
-		if p.Problem != nil {
-			state = p.Problem.Code
-		}
-		rows[i] = []string{p.Name, p.Version, joinKinds(p.Kinds), p.From, state, orNothing(p.Granted)}
-	}
-	if err := out.table([]string{"PLUGIN", "VERSION", "KINDS", "FROM", "STATE", "GRANTED"}, rows); err != nil {
-		return err
-	}
-	out.hintNext(page.NextPageToken)
-	return nil
+	return []string{p.Name, p.Version, joinKinds(p.Kinds), p.From, state, orNothing(p.Granted)}
 }
 
 func joinKinds(kinds []sdk.Kind) string {
@@ -118,7 +89,6 @@ func pluginVerifyCommand(a *App) *cobra.Command {
 lock pins, and check signatures and grants. Exit codes: 0 all are as pinned, 3 some
 are not, 1 the check failed.`,
 		Example: "  reflectory plugin verify\n  reflectory plugin verify --json",
-		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			set, err := a.openSet()
 			if err != nil {

@@ -42,7 +42,6 @@ since other locks may pin it, unless --purge deletes it (plugin prune deletes ev
 that no lock names). A package with the name of a plugin that comes with the program is
 refused, unless --replace lets it take that plugin's place.`,
 		Example: `  reflectory plugin add words`,
-		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return addPlugin(c.Context(), a, args[0], f) },
 	}
 	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
@@ -237,7 +236,6 @@ func pluginRemoveCommand(a *App) *cobra.Command {
 		Long: `Remove a plugin from the lock. Its copied files stay in the plugin folder, where
 other locks may pin them too, unless --purge deletes them.`,
 		Example: "  reflectory plugin remove acme/words",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			place, err := host.ProjectPlace(a.config)
 			if err != nil {
@@ -267,7 +265,6 @@ To trust the key, put its public half into the trust file: the text that
 openssl pkey -in key.pem -pubout prints between the BEGIN and END lines, as in
 publishers: {acme: [MCowBQYDK2VwAyEA…]}.`,
 		Example: "  reflectory plugin sign --key key.pem words",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			signer, err := install.Sign(c.Context(), args[0], key)
 			if err != nil {

@@ -43,7 +43,6 @@ With --json:
             (why not); or only problem: why it can't be called`,
 		Example: `  reflectory plugin inspect reflectory/schema-eval
   reflectory plugin inspect words --json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			i, err := inspectPlugin(c.Context(), a, args[0])
 			if err != nil {

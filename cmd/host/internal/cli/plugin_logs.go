@@ -28,7 +28,6 @@ above, or of --log-level and above if that is lower, are kept in
 variables that the plugin was granted are replaced by ***.`,
 		Example: `  reflectory plugin logs reflectory/schema-eval
   reflectory plugin logs reflectory/schema-eval --lines 500 --json`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if follow && a.out.json {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "--follow has no end, and --json prints one value").

@@ -20,7 +20,6 @@ publisher it is local/name. The languages and their runtimes:
 
 ` + languageTable(),
 		Example: "  reflectory plugin new acme/tone --lang go\n  reflectory plugin new acme/tone --lang c --dir tone-c",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Name = args[0]
 			if err := checkWord("lang", o.Language, languageNames()); err != nil {

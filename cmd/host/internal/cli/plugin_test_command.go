@@ -24,7 +24,6 @@ each hold a config, a request and the expected answer.
 
 Exit codes: 0 every case passed, 3 some failed, 1 the check failed.`,
 		Example: "  reflectory plugin test words\n  reflectory plugin test words --json",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return testPlugin(c.Context(), a, args[0])
 		},

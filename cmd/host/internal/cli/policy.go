@@ -18,20 +18,14 @@ import (
 )
 
 func policyCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "policy", Short: "Check, test and compare policies, and show how they decide",
-		Long: `Check, test and compare policies, and show how they decide. A policy folder holds
+	return noun("policy", "Check, test and compare policies, and show how they decide", `Check, test and compare policies, and show how they decide. A policy folder holds
 <point>/<name>.yaml, and cases next to it in <point>/<name>_test.yaml. It may also hold
 prompt policies (prompt-policies/<name>.yaml) and role mixes (role-mixes/<name>.yaml).
 Where no file decides, the built-in default does: policy describe POINT prints it. Hosts
 that share a database use no folder, but the set that policy push put there.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(
 		policyListCommand(a), policyCheckCommand(a.out), policyTestCommand(a.out), policyPushCommand(a), policyExplainCommand(a), policyEvalCommand(a),
 		policyDiffCommand(a.out), policyReplayCommand(a), policyDescribeCommand(a.out),
 	)
-	return c
 }
 
 // currentPolicies loads the folder that a flag names, otherwise the policies in force: the
@@ -76,7 +70,6 @@ func policyCheckCommand(out *output) *cobra.Command {
 that can't be reached, costs, and policies with the same point and namespace. Exit
 codes: 0 it can be used, 3 it can't.`,
 		Example: "  reflectory policy check examples/policy-folder/policies",
-		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return policyCheck(out, args[0]) },
 	}
 }
@@ -114,72 +107,62 @@ func printChecked(out *output, checked policyChecked) error {
 }
 
 func policyListCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	return verb[operation.Policies]{
 		Use: "list", Short: "List the policies that are in force",
 		Long: `List the policies that are in force, by file: the policies of the folder or, where hosts
 share a database, the policies that were pushed to it. Prompt policies and role mixes
 follow, also the ones of the data folder. Where there is none, the built-in
 defaults decide; see reflectory policy explain.`,
-		Example: "  reflectory policy list",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			found, err := do[operation.Policies](c.Context(), a, "policy_list", &operation.PolicyList{})
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(found)
-			}
+		Example:   "  reflectory policy list",
+		Operation: "policy_list", In: &operation.PolicyList{},
+		Print: func(out *output, found *operation.Policies) error {
 			if len(found.Items)+len(found.PromptFiles) == 0 {
-				a.out.term.Line("there is no policy: the built-in defaults decide")
+				out.term.Line("there is no policy: the built-in defaults decide")
 				return nil
 			}
-			return printPolicies(a.out, found.Items, found.PromptFiles)
+			return printPolicies(out, found.Items, found.PromptFiles)
 		},
-	}
+	}.command(a)
 }
 
 func policyPushCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.PolicyPush{}
+	return verb[host.Pushed]{
 		Use: "push DIR", Short: "Put a policy folder in force for all hosts that share a database",
 		Long: `Check a policy folder, store it in the database that hosts share (--store), and put it
 in force for all of them at once: whatever is committed after the push was decided by
 it, or by a later one, and prompts that begin after it have its prompt policies and role
 mixes. What the folder doesn't have is no longer in force. Pushing the folder that is already in force changes nothing. A
 folder is refused if its policies wouldn't let you push another one.`,
-		Example: "  reflectory policy push examples/policy-folder/policies",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return policyPush(c.Context(), a, args[0]) },
-	}
+		Example:   "  reflectory policy push examples/policy-folder/policies",
+		Operation: host.PushOperation, In: in,
+		Prepare: func(_ *cobra.Command, args []string) (err error) {
+			in.Files, err = policyFiles(host.PolicyPoints(), args[0])
+			return err
+		},
+		Print: func(out *output, pushed *host.Pushed) error {
+			if pushed.Unchanged {
+				return out.say("these policies decide already: epoch %d, %s", pushed.Epoch, pushed.Digest)
+			}
+			what := plural(pushed.Files, "policy", "policies")
+			if pushed.PromptFiles > 0 {
+				what += " and " + plural(pushed.PromptFiles, "file", "files") + " for prompts"
+			}
+			return out.say("in force from now on: %s, epoch %d, %s", what, pushed.Epoch, pushed.Digest)
+		},
+	}.command(a)
 }
 
-func policyPush(ctx context.Context, a *App, dir string) error {
-	points := host.PolicyPoints()
+// policyFiles are the files of a folder, whose policies are valid.
+func policyFiles(points *policy.Points, dir string) (map[string]string, error) {
 	if _, err := host.LoadPolicies(points, dir); err != nil {
-		return err
+		return nil, err
 	}
 	folder, err := host.PolicyFolder(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	files, err := points.Files(folder)
-	if err != nil {
-		return err
-	}
-	pushed, err := do[host.Pushed](ctx, a, host.PushOperation, &operation.PolicyPush{Files: files})
-	if err != nil || a.out.json {
-		return a.out.jsonOr(pushed, err)
-	}
-	if pushed.Unchanged {
-		fmt.Fprintf(a.out.Stdout, "these policies decide already: epoch %d, %s\n", pushed.Epoch, pushed.Digest)
-		return nil
-	}
-	what := plural(pushed.Files, "policy", "policies")
-	if pushed.PromptFiles > 0 {
-		what += " and " + plural(pushed.PromptFiles, "file", "files") + " for prompts"
-	}
-	fmt.Fprintf(a.out.Stdout, "in force from now on: %s, epoch %d, %s\n", what, pushed.Epoch, pushed.Digest)
-	return nil
+	return points.Files(folder)
 }
 
 func printPolicies(out *output, list []operation.Policy, prompts []operation.PromptFile) error {
@@ -216,7 +199,6 @@ alone; inputs that a case doesn't name are empty, and a case names only the outp
 it checks. Conditions that were only ever true, or only ever false, are listed. Exit
 codes: 0 every case passed, 3 a case failed.`,
 		Example: "  reflectory policy test examples/policy-folder/policies",
-		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return policyTest(c.Context(), out, args[0]) },
 	}
 }

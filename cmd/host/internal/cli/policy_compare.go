@@ -24,7 +24,6 @@ func policyDiffCommand(out *output) *cobra.Command {
 and descriptions make no difference. Prompt policies and role mixes are compared by file,
 and each difference of their texts is one. Exit codes: 0 no differences, 3 they differ.`,
 		Example: "  reflectory policy diff examples/policy-folder/policies examples/policy-folder/candidate",
-		Args:    cobra.ExactArgs(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return policyDiff(out, args[0], args[1]) },
 	}
 }
@@ -87,7 +86,6 @@ masked or too large, are counted and skipped.
 Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory policy replay examples/policy-folder/candidate --since 72h
   reflectory policy replay examples/policy-folder/candidate --log examples/policy-folder/decisions.jsonl --since 2026-11-02`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return policyReplay(c.Context(), a, args[0], log, since) },
 	}
 	c.Flags().StringVar(&log, "log", "", "decision log `file`, in place of the store")

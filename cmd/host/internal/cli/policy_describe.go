@@ -21,7 +21,6 @@ what happens if a policy fails, and the default. Without a point, list the point
 		Example: `  reflectory policy describe
   reflectory policy describe gate
   reflectory policy describe --schema`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case schema:

@@ -34,7 +34,6 @@ gives no output leaves the decision to the next one. With --input, also show how
 decide: every condition that was evaluated, every variable, and the cost.`,
 		Example: `  reflectory policy explain gate --namespace finance/ledger --policies examples/policy-folder/policies
   reflectory policy explain gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return policyExplain(c.Context(), a, core.Point(args[0]), f)
 		},
@@ -147,7 +146,6 @@ describe lists. Missing inputs are empty. --log appends the decision to a log th
 policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 		Example: `  reflectory policy eval gate --input examples/policy-folder/memory.json
   reflectory policy eval gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return policyEval(c.Context(), a, core.Point(args[0]), f)
 		},

@@ -32,7 +32,6 @@ running. It is 1 if reflections are forced too often, the queue is full, or the
 reflection fails while --wait waits.`,
 		Example: `  reflectory reflect --user anna
   reflectory reflect --namespace team/mail --wait --focus "what customers ask for"`,
-		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if in.UserID == "" {
 				in.Namespace = a.orConfigured(c, in.Namespace)

@@ -9,7 +9,6 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/loop"
-	"github.com/reflectory/reflectory/core/workflow"
 )
 
 func replayCommand(a *App) *cobra.Command {
@@ -23,7 +22,6 @@ nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory replay 01939f2c
   reflectory replay 01939f2c --evaluator stricter.yaml
   reflectory replay 01939f2c --accept 'score >= 0.8'`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
 			return replayRun(c.Context(), a, in, evaluator)
@@ -36,11 +34,10 @@ nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
 
 func replayRun(ctx context.Context, a *App, in *operation.RunReplay, evaluator string) error {
 	if evaluator != "" {
-		source, err := workflow.Read(evaluator)
-		if err != nil {
+		var err error
+		if in.Evaluator, in.SourceFiles, err = readSource(evaluator); err != nil {
 			return err
 		}
-		in.Evaluator, in.SourceFiles = source.Text, filesOf(source)
 	}
 	result, err := do[host.Replayed](ctx, a, "run_replay", in)
 	if err != nil {

@@ -90,15 +90,11 @@ func (a *App) root() *cobra.Command {
 // marksStart makes a command and its children note that their command line was valid: an
 // error before that is a usage error.
 func (a *App) marksStart(c *cobra.Command) {
-	allowed := c.Args
 	c.Args = func(c *cobra.Command, args []string) error {
-		switch {
-		case allowed == nil && c.HasSubCommands() && len(args) > 0:
+		if c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
-		case allowed == nil && len(args) > 0, allowed != nil && allowed(c, args) != nil:
-			return argumentError(c, args)
 		}
-		return missingFlags(c)
+		return usage(argumentError(c, args), missingFlags(c))
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,7 +18,7 @@ import (
 func runCommand(a *App) *cobra.Command {
 	var flags stateFlags
 	in := &operation.RunStart{}
-	c := &cobra.Command{
+	c := verb[operation.RunEnded]{
 		Use: "run WORKFLOW", Short: "Run a workflow",
 		Long: `Run a workflow. Its progress goes to standard error, its result to standard output. The
 workflow's own state is overridden by --state-file, then by --input, which becomes
@@ -30,12 +29,17 @@ failed. A run is exhausted if one of its loops is, unless the loop has on_exhaus
 continue. A run that failed or was cancelled can be resumed.`,
 		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			in.Namespace = a.orConfigured(c, in.Namespace)
-			return runWorkflow(c.Context(), a, args[0], in, flags)
+		Operation: "run_start", In: in, Namespace: &in.Namespace, Call: func() operation.Call { return shownCall(a.out) },
+		Prepare: func(_ *cobra.Command, args []string) (err error) {
+			if in.Workflow, in.SourceFiles, err = readSource(args[0]); err != nil {
+				return err
+			}
+			in.Overlay, err = flags.overlay(a.input)
+			return err
 		},
-	}
+		Print: printRun,
+		End:   func(run *operation.RunEnded) error { return statusExit(run.Status) },
+	}.command(a)
 	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&in.Session, "session", "", "`name` of the session whose turns are the run's recalls (default: the run's id)")
 	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; key a.b is b in the object a; the value is JSON if it can be parsed, else text")
@@ -45,25 +49,10 @@ continue. A run that failed or was cancelled can be resumed.`,
 	return c
 }
 
-func runWorkflow(ctx context.Context, a *App, path string, in *operation.RunStart, flags stateFlags) error {
+// readSource reads a YAML file, and the files that it names, for a request that contains its text.
+func readSource(path string) (text string, files operation.SourceFiles, err error) {
 	source, err := workflow.Read(path)
-	if err != nil {
-		return err
-	}
-	in.Workflow, in.SourceFiles = source.Text, filesOf(source)
-	if in.Overlay, err = flags.overlay(a.input); err != nil {
-		return err
-	}
-	run, err := doCall[operation.RunEnded](ctx, a, shownCall(a.out), "run_start", in)
-	if err != nil {
-		return err
-	}
-	return printRun(a.out, run)
-}
-
-// filesOf are the files of a source, for a request that contains its text.
-func filesOf(source core.Source) operation.SourceFiles {
-	return operation.SourceFiles{File: source.File, Files: source.Files}
+	return source.Text, operation.SourceFiles{File: source.File, Files: source.Files}, err
 }
 
 // shownCall is a call that shows a run while it runs.
@@ -72,36 +61,24 @@ func shownCall(out *output) operation.Call {
 }
 
 func resumeCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
+	in := &operation.RunResume{}
+	c := verb[operation.RunEnded]{
 		Use: "resume RUN", Short: "Resume a run that was killed, cancelled or failed",
 		Long: `Resume a run that was killed, cancelled or failed, at the first step that it
 did not record. RUN is a run's id, or at least its first 8 characters. The
 workflow is the one that the run was started with, even if its file has changed.
 A finished run is refused. The exit codes are the same as for run.`,
-		Example: "  reflectory resume 01939f2d",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return resumeRun(c.Context(), a, args[0]) },
-	}
+		Example:   "  reflectory resume 01939f2d",
+		Operation: "run_resume", In: in, Args: []*string{&in.ID}, Call: func() operation.Call { return shownCall(a.out) },
+		Print: printRun,
+		End:   func(run *operation.RunEnded) error { return statusExit(run.Status) },
+	}.command(a)
 	traceContentFlag(a, c)
 	return c
 }
 
-func resumeRun(ctx context.Context, a *App, id string) error {
-	run, err := doCall[operation.RunEnded](ctx, a, shownCall(a.out), "run_resume", &operation.RunResume{ID: id})
-	if err != nil {
-		return err
-	}
-	return printRun(a.out, run)
-}
-
-// printRun prints how a run ended and returns its exit code as an error.
+// printRun prints how a run ended.
 func printRun(out *output, run *operation.RunEnded) error {
-	if out.json {
-		if err := out.printJSON(run); err != nil {
-			return err
-		}
-		return statusExit(run.Status)
-	}
 	if run.Status == core.StatusPassed || run.Status == core.StatusExhausted {
 		if err := printOutput(out, run.Result); err != nil {
 			return err
@@ -122,7 +99,7 @@ func printRun(out *output, run *operation.RunEnded) error {
 	if len(hints) > 0 {
 		out.term.Line("hint: %s", term.Clean(strings.Join(hints, "; ")))
 	}
-	return statusExit(run.Status)
+	return nil
 }
 
 // readsInput matches a template or a script that reads what --input gives.

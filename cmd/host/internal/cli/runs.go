@@ -13,89 +13,53 @@ import (
 )
 
 func runsCommand(a *App) *cobra.Command {
-	c := &cobra.Command{Use: "runs", Short: "Look at stored runs", RunE: needsCommand}
-	c.AddCommand(runsListCommand(a), runsShowCommand(a), runsDiffCommand(a))
-	return c
+	return noun("runs", "Look at stored runs", "",
+		runsListCommand(a), runsShowCommand(a), runsDiffCommand(a),
+	)
 }
 
 func runsListCommand(a *App) *cobra.Command {
 	f := &operation.RunList{}
-	c := &cobra.Command{
+	c := verb[operation.Page[operation.RunSummary]]{
 		Use: "list", Short: "List runs, the newest first",
 		Long: `List runs, the newest first. A run whose program was killed is shown as interrupted: resume
 continues it.`,
-		Example: "  reflectory runs list --status error --limit 10",
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.Page[operation.RunSummary]](c.Context(), a, "run_list", f)
-			if err != nil {
-				return err
-			}
-			return printRuns(a, page)
+		Example:   "  reflectory runs list --status error --limit 10",
+		Operation: "run_list", In: f, Paging: &f.Paging,
+		Print: func(out *output, page *operation.Page[operation.RunSummary]) error {
+			return printTable(out, page, "no runs in "+a.config.DataDir.Value, []string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, runRow)
 		},
-	}
-	c.Flags().StringVar((*string)(&f.Status), "status", "", "only runs of this `status`: "+strings.Join(statuses(), ", "))
+	}.command(a)
+	c.Flags().StringVar((*string)(&f.Status), "status", "", "only runs of this `status`: "+strings.Join(texts(core.RunStatuses()), ", "))
 	c.Flags().StringVar(&f.Workflow, "workflow", "", "only runs of the workflow of this `name`")
 	c.Flags().StringVar(&f.Namespace, "namespace", "", "only runs in this namespace")
 	c.Flags().BoolVar(&f.Subtree, "subtree", false, "with --namespace: look in the namespaces below as well")
-	pagingFlags(c, &f.Paging)
 	return c
 }
 
-// statuses are the statuses of runs.
-func statuses() (names []string) {
-	for _, s := range core.RunStatuses() {
-		names = append(names, string(s))
+func runRow(s operation.RunSummary) []string {
+	status := string(s.Status)
+	if s.Status == core.StatusPassed && len(s.ExhaustedLoops) > 0 {
+		status += " (exhausted: " + strings.Join(s.ExhaustedLoops, ", ") + ")"
 	}
-	return names
-}
-
-func printRuns(a *App, page *operation.Page[operation.RunSummary]) error {
-	if a.out.json {
-		return a.out.printJSON(page)
-	}
-	if len(page.Items) == 0 {
-		a.out.term.Line("no runs in %s", a.config.DataDir.Value)
-		return nil
-	}
-	rows := make([][]string, len(page.Items))
-	for i, s := range page.Items {
-		status := string(s.Status)
-		if s.Status == core.StatusPassed && len(s.ExhaustedLoops) > 0 {
-			status += " (exhausted: " + strings.Join(s.ExhaustedLoops, ", ") + ")"
-		}
-		rows[i] = []string{s.RunID, cell(s.Workflow), cell(status), fmt.Sprint(s.Iterations),
-			fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
-	}
-	if err := a.out.table([]string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, rows); err != nil {
-		return err
-	}
-	a.out.hintNext(page.NextPageToken)
-	return nil
+	return []string{s.RunID, cell(s.Workflow), cell(status), fmt.Sprint(s.Iterations), fmt.Sprintf("%.2f", s.Score), term.Time(s.StartedAt)}
 }
 
 func runsShowCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.RunGet{}
+	return verb[operation.Run]{
 		Use: "show RUN", Short: "Show a run: every attempt, its score and its errors",
-		Long:    "Show a run. RUN is a run's id, or at least its first 8 characters.",
-		Example: "  reflectory runs show 01939f2c --json",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			run, err := do[operation.Run](c.Context(), a, "run_get", &operation.RunGet{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			return printRunDetails(a.out, run)
-		},
-	}
+		Long:      "Show a run. RUN is a run's id, or at least its first 8 characters.",
+		Example:   "  reflectory runs show 01939f2c --json",
+		Operation: "run_get", In: in, Args: []*string{&in.ID},
+		Print: printRunDetails,
+	}.command(a)
 }
 
 // maxIDsShown is how many characters of ids a line shows.
 const maxIDsShown = 300
 
 func printRunDetails(out *output, run *operation.Run) error {
-	if out.json {
-		return out.printJSON(run)
-	}
 	status := string(run.Status)
 	if run.StopReason != "" {
 		status += " (" + string(run.StopReason) + ")"

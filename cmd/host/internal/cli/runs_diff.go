@@ -16,7 +16,6 @@ func runsDiffCommand(a *App) *cobra.Command {
 		Use: "diff RUN", Short: "Compare two attempts of a run",
 		Long:    "Compare two attempts of a run's loop: their outputs line by line, and which errors\nare fixed or new. Without flags these are the last two.",
 		Example: "  reflectory runs diff 01939f2c\n  reflectory runs diff 01939f2c --from 1 --to 2",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in.ID = args[0]
 			d, err := do[operation.AttemptsDiff](c.Context(), a, "run_attempts_diff", in)

@@ -71,7 +71,6 @@ SIGTERM or Ctrl-C the server accepts nothing more, gives requests 22 seconds and
 seconds to end, and exits with 0. Jobs that haven't ended by then go back to the queue,
 and the next server continues them. Whatever runs, the server ends within 40 seconds.`,
 		Example: "  reflectory serve\n  reflectory serve --listen 127.0.0.1:0 --json",
-		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), r) },
 	}
 	r.flags(c, &a.flags)

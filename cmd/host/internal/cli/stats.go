@@ -14,24 +14,17 @@ import (
 
 func statsCommand(a *App) *cobra.Command {
 	in := &operation.StatsGet{}
-	c := &cobra.Command{
+	c := verb[operation.Stats]{
 		Use: "stats", Short: "Count memories, reflections, plugins and the store",
 		Long: `Count what there is: memories by state and kind, reflections and when the next one is
 due, plugins, and the bytes of the store. When a reflection is due depends on the
 namespace: the one in --user or --namespace, else the configured one.`,
-		Example: "  reflectory stats\n  reflectory stats --scope reflection --user anna",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := do[operation.Stats](c.Context(), a, "stats", in)
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(s)
-			}
-			return a.out.table([]string{"PART", "WHAT", "VALUE"}, statsRows(s))
+		Example:   "  reflectory stats\n  reflectory stats --scope reflection --user anna",
+		Operation: "stats", In: in,
+		Print: func(out *output, s *operation.Stats) error {
+			return out.table([]string{"PART", "WHAT", "VALUE"}, statsRows(s))
 		},
-	}
+	}.command(a)
 	f := c.Flags()
 	f.StringVar((*string)(&in.Scope), "scope", "", "only this `part`: "+strings.Join(texts(operation.StatsScopes()), ", "))
 	f.StringVar(&in.UserID, "user", "", "only the reflections of this `user`, and the memories of users/USER")

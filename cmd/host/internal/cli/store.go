@@ -10,40 +10,29 @@ import (
 )
 
 func storeCommand(a *App) *cobra.Command {
-	c := &cobra.Command{Use: "store", Short: "Check, back up, restore, export, import and prune the store", RunE: needsCommand}
-	c.AddCommand(
+	return noun("store", "Check, back up, restore, export, import and prune the store", "",
 		storeCheckCommand(a), storeBackupCommand(a), storeRestoreCommand(a),
 		storeExportCommand(a), storeImportCommand(a), storePruneCommand(a),
 	)
-	return c
 }
 
 func storeCheckCommand(a *App) *cobra.Command {
-	var repair bool
-	c := &cobra.Command{
+	in := &operation.StoreCheck{}
+	c := verb[operation.StoreChecked]{
 		Use: "check", Short: "Prove that records, indices, links and events agree",
 		Long: `Prove that records, indices, links and events agree, and that the journal's chains are
 intact. --repair first rebuilds derived data, such as indices.
 Exit codes: 0 everything agrees, 3 it doesn't.`,
-		Example: "  reflectory store check",
-	}
-	c.Flags().BoolVar(&repair, "repair", false, "first rebuild derived data, such as indices")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		a.noteNewStore()
-		a.out.term.Status("checking …")
-		checked, err := do[operation.StoreChecked](c.Context(), a, "store_check", &operation.StoreCheck{Repair: repair})
-		if err != nil {
-			return err
-		}
-		return printStoreChecked(a.out, checked)
-	}
+		Example:   "  reflectory store check",
+		Operation: "store_check", In: in, Reads: true, Doing: "checking …",
+		Print: printStoreChecked,
+		End:   func(checked *operation.StoreChecked) error { return exitNotValidUnless(checked.Valid, nil) },
+	}.command(a)
+	c.Flags().BoolVar(&in.Repair, "repair", false, "first rebuild derived data, such as indices")
 	return c
 }
 
 func printStoreChecked(out *output, checked *operation.StoreChecked) error {
-	if out.json {
-		return exitNotValidUnless(checked.Valid, out.printJSON(checked))
-	}
 	rebuildable := 0
 	for _, p := range checked.Problems {
 		fmt.Fprintf(out.Stdout, "%s: %s: %s\n", p.Part, term.Clean(p.Key), term.Clean(p.Message))
@@ -60,7 +49,7 @@ func printStoreChecked(out *output, checked *operation.StoreChecked) error {
 	default:
 		out.term.Line("%s", found)
 	}
-	return exitNotValidUnless(checked.Valid, nil)
+	return nil
 }
 
 func replaceFlag(c *cobra.Command, replace *bool) {

@@ -24,7 +24,6 @@ func storeExportCommand(a *App) *cobra.Command {
 FILE appears when it is complete; - is standard output. It holds content: protect it
 like the data folder. Exports of equal stores are equal.`,
 		Example: "  reflectory store export everything.jsonl",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if args[0] != "-" {
 				a.noteNewStore()
@@ -88,7 +87,6 @@ settings for all namespaces aren't imported. The import needs disk space for a c
 the store.`,
 		Example: "  reflectory store import everything.jsonl --data-dir imported\n" +
 			"  reflectory store import everything.jsonl --into --namespace 'team/**' --data-dir other",
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkInto(into, replace, namespaces); err != nil {
 				return err

@@ -12,39 +12,24 @@ import (
 
 func storePruneCommand(a *App) *cobra.Command {
 	in := &operation.StorePrune{}
-	c := &cobra.Command{
+	c := verb[operation.Pruned]{
 		Use: "prune", Short: "Move old decisions and finished runs to files",
 		Long: `Move decisions and runs that are older than reflectory.yaml says (keep: {decisions: 90d,
 runs: 30d}; 0, the default, means for ever) from the store to files. A run's age counts
 from its end; one that can be resumed stays. The files are JSON Lines and hold content,
 but no texts of memories; they may be moved elsewhere. The journal keeps a seal of each
 file: audit verify checks what remains, and with --segment also the file.`,
-		Example: "  reflectory store prune --dry-run\n  reflectory store prune --out archive",
-		Args:    cobra.NoArgs,
-	}
+		Example:   "  reflectory store prune --dry-run\n  reflectory store prune --out archive",
+		Operation: "store_prune", In: in, Reads: true, Doing: "looking for old decisions and runs …",
+		Prepare: func(*cobra.Command, []string) error { return absolutePath(&in.Folder) },
+		Print:   printStorePruned,
+	}.command(a)
 	c.Flags().BoolVar(&in.DryRun, "dry-run", false, "only count what would be pruned")
 	c.Flags().StringVar(&in.Folder, "out", "", "the `folder` of the files (default: segments in the data folder)")
-	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if in.Folder != "" {
-			if in.Folder, err = absolutePath(in.Folder); err != nil {
-				return err
-			}
-		}
-		a.noteNewStore()
-		a.out.term.Status("looking for old decisions and runs …")
-		done, err := do[operation.Pruned](c.Context(), a, "store_prune", in)
-		if err != nil {
-			return err
-		}
-		return printStorePruned(a.out, done)
-	}
 	return c
 }
 
 func printStorePruned(out *output, done *operation.Pruned) error {
-	if out.json {
-		return out.printJSON(done)
-	}
 	if done.Decisions == nil && done.Runs == nil {
 		out.term.Line("nothing is pruned: all decisions and runs are kept for ever")
 		out.term.Line("hint: write keep: {decisions: 90d, runs: 30d} in reflectory.yaml")

@@ -13,14 +13,10 @@ import (
 )
 
 func tenantCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "tenant", Short: "List the tenants with databases of their own, and move one to another database",
-		Long: `List the tenants with databases of their own (--stores), and move one to another
+	return noun("tenant", "List the tenants with databases of their own, and move one to another database", `List the tenants with databases of their own (--stores), and move one to another
 database. A tenant is the first segment of a namespace or, below users, the first two.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(tenantListCommand(a), tenantMoveCommand(a))
-	return c
+		tenantListCommand(a), tenantMoveCommand(a),
+	)
 }
 
 // tenantList is what tenant list prints.
@@ -35,7 +31,6 @@ func tenantListCommand(a *App) *cobra.Command {
 its id if --stores doesn't name it, how often a move of the tenant was started, and the
 state of an unfinished move.`,
 		Example: "  reflectory tenant list",
-		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			h, err := a.openHost(c.Context())
 			if err != nil {
@@ -79,7 +74,6 @@ Ended jobs and decisions of policies aren't moved.
 only this tenant was in it, or the target of a move that you give up.`,
 		Example: "  reflectory tenant move team --stores stores.yaml\n" +
 			"  reflectory tenant move team --stores stores.yaml --other postgres://app@db2.example.org/team",
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			a.Base.OtherDatabase = other
 			h, err := a.openHost(c.Context())

@@ -22,20 +22,15 @@ import (
 // processes would show it.
 
 func tokenCommand(a *App) *cobra.Command {
-	c := &cobra.Command{
-		Use: "token", Short: "Make, list and revoke the tokens of clients",
-		Long: `Make, list and revoke the tokens of clients. A token lets a client of the server use the
+	return noun("token", "Make, list and revoke the tokens of clients", `Make, list and revoke the tokens of clients. A token lets a client of the server use the
 operations of the token's scopes, in the token's namespaces. It is shown only once: the
 store keeps just its SHA-256.`,
-		RunE: needsCommand,
-	}
-	c.AddCommand(tokenNewCommand(a), tokenListCommand(a), tokenRevokeCommand(a))
-	return c
+		tokenNewCommand(a), tokenListCommand(a), tokenRevokeCommand(a),
+	)
 }
 
 func tokenNewCommand(a *App) *cobra.Command {
 	in := &operation.TokenNew{}
-	var scopes []string
 	var expires string
 	var operator bool
 	c := &cobra.Command{
@@ -48,7 +43,6 @@ With --operator, replace the local operator's own token, which is in the file
 ` + access.OperatorFileName + ` of the data folder and doesn't expire.`,
 		Example: "  reflectory token new ci --scope run --scope memory:read --namespace team/mail/** --expires-in 30d\n" +
 			"  reflectory token new --operator",
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if operator {
 				return a.replaceOperator(c, args)
@@ -57,9 +51,6 @@ With --operator, replace the local operator's own token, which is in the file
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs SUBJECT, the client that uses the token, or --operator", c.CommandPath())}
 			}
 			in.Subject = args[0]
-			for _, s := range scopes {
-				in.Scopes = append(in.Scopes, core.Scope(s))
-			}
 			seconds, err := parseLifetime(expires)
 			if err != nil {
 				return err
@@ -74,7 +65,7 @@ With --operator, replace the local operator's own token, which is in the file
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&scopes, "scope", nil, "a `scope` of the token; may be repeated")
+	repeated(c, &in.Scopes, "scope", "a `scope` of the token; may be repeated")
 	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of the token's namespaces; may be repeated")
 	f.StringVar(&in.Label, "label", "", "a note on what it is for")
 	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` until it expires, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
@@ -136,40 +127,17 @@ func parseLifetime(text string) (int64, error) {
 
 func tokenListCommand(a *App) *cobra.Command {
 	in := &operation.TokenList{}
-	c := &cobra.Command{
+	return verb[operation.Page[operation.Token]]{
 		Use: "list", Short: "List the tokens, without their secrets",
 		Long: fmt.Sprintf(`List the tokens in the order in which they were made, without their secrets. Tokens that
 expired or were revoked are listed for %d days.`, days(access.KeepEnded)),
-		Example: "  reflectory token list",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			page, err := do[operation.Page[operation.Token]](c.Context(), a, "token_list", in)
-			if err != nil {
-				return err
-			}
-			if a.out.json {
-				return a.out.printJSON(page)
-			}
-			if len(page.Items) == 0 {
-				a.out.term.Line("there are no tokens")
-				return nil
-			}
-			rows := make([][]string, len(page.Items))
-			for i := range page.Items {
-				rows[i] = tokenRow(&page.Items[i])
-			}
-			if err := a.out.table([]string{"TOKEN", "SUBJECT", "STATE", "EXPIRES", "LAST USED", "SCOPES", "NAMESPACES", "LABEL"}, rows); err != nil {
-				return err
-			}
-			a.out.hintNext(page.NextPageToken)
-			return nil
-		},
-	}
-	pagingFlags(c, &in.Paging)
-	return c
+		Example:   "  reflectory token list",
+		Operation: "token_list", In: in, Paging: &in.Paging,
+		Print: table("there are no tokens", []string{"TOKEN", "SUBJECT", "STATE", "EXPIRES", "LAST USED", "SCOPES", "NAMESPACES", "LABEL"}, tokenRow),
+	}.command(a)
 }
 
-func tokenRow(t *operation.Token) []string {
+func tokenRow(t operation.Token) []string {
 	scopes, used := make([]string, len(t.Scopes)), "never"
 	for i, s := range t.Scopes {
 		scopes[i] = string(s)
@@ -183,20 +151,17 @@ func tokenRow(t *operation.Token) []string {
 }
 
 func tokenRevokeCommand(a *App) *cobra.Command {
-	return &cobra.Command{
+	in := &operation.TokenRevoke{}
+	return verb[operation.Token]{
 		Use: "revoke TOKEN", Short: "Revoke a token, and end the logins made with it",
 		Long: `Revoke a token, named by its id or the start of its id, and end the logins made with it.
 Requests with it are refused from now on.`,
-		Example: "  reflectory token revoke 65f0a1b2",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			t, err := do[operation.Token](c.Context(), a, "token_revoke", &operation.TokenRevoke{ID: args[0]})
-			if err != nil {
-				return err
-			}
-			return a.out.printResult(t, "%s of %s is revoked", t.ID, cell(t.Subject))
+		Example:   "  reflectory token revoke 65f0a1b2",
+		Operation: "token_revoke", In: in, Args: []*string{&in.ID},
+		Print: func(out *output, t *operation.Token) error {
+			return out.say("%s of %s is revoked", t.ID, cell(t.Subject))
 		},
-	}
+	}.command(a)
 }
 
 // scopeNames are the names of all scopes.

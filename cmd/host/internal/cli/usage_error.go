@@ -19,27 +19,42 @@ import (
 // request by the flag that sets it. The errors of the command library ("accepts 1
 // arg(s)") and of operations ("priority is 99") do neither.
 
-// argumentError is the error for wrong arguments, which names the arguments that the
-// command takes.
+// argumentError is the error for too few or too many arguments, which names the arguments that
+// the command takes; nil if their number is right. [ARGUMENT] may be left out, and ARGUMENT… be
+// given several times.
 func argumentError(c *cobra.Command, given []string) error {
-	var names []string
-	for word := range strings.FieldsSeq(c.Use) {
-		if strings.ToUpper(word) == word && !strings.HasPrefix(word, "-") {
-			names = append(names, word)
+	names := operands(c)
+	least, most := 0, len(names)
+	for _, name := range names {
+		if !strings.ContainsAny(name, "[]") {
+			least++
+		}
+		if strings.Contains(name, "…") {
+			most = len(given)
 		}
 	}
 	message := fmt.Sprintf("%s takes %s, not %d arguments", c.CommandPath(), strings.Join(names, " "), len(given))
 	switch {
+	case len(given) < least:
+		message = fmt.Sprintf("%s needs %s", c.CommandPath(), strings.Join(names[len(given):least], " "))
+	case len(given) <= most:
+		return nil
 	case len(names) == 0:
 		message = fmt.Sprintf("%s takes no arguments, not %q", c.CommandPath(), core.Cut(given[0]))
-	case len(given) < len(names):
-		message = fmt.Sprintf("%s needs %s", c.CommandPath(), strings.Join(names[len(given):], " "))
 	}
 	err := sdk.Errorf(sdk.Invalid, "usage", "%s", message)
 	if example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n"); example != "" {
 		err = err.WithHint("for example: %s", example)
 	}
-	return usageError{err}
+	return err
+}
+
+// usage makes one usage error of several; nil if there are none.
+func usage(errs ...error) error {
+	if err := core.JoinErrors(errs...); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // missingFlags is the error that names the missing required flags of a command; nil if
@@ -54,7 +69,7 @@ func missingFlags(c *cobra.Command) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs %s", c.CommandPath(), strings.Join(missing, " and "))}
+	return sdk.Errorf(sdk.Invalid, "usage", "%s needs %s", c.CommandPath(), strings.Join(missing, " and "))
 }
 
 // flagError is the error for a wrong flag: there is no such flag, or its value has the
@@ -70,6 +85,9 @@ func flagError(c *cobra.Command, err error) error {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		kind := map[string]string{
 			"bool": "true or false", "int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "duration": "a time such as 30s",
+		}
+		if known, ok := errors.AsType[*sdk.Error](err); ok { // of a flag that reads its value itself
+			return usageError{known}
 		}
 		f, value := bad.GetFlag(), core.Cut(bad.GetValue())
 		if errors.Is(err, strconv.ErrRange) {

@@ -13,9 +13,9 @@ import (
 )
 
 func workflowCommand(a *App) *cobra.Command {
-	c := &cobra.Command{Use: "workflow", Short: "Show what a workflow file may contain", RunE: needsCommand}
-	c.AddCommand(workflowDescribeCommand(a.out))
-	return c
+	return noun("workflow", "Show what a workflow file may contain", "",
+		workflowDescribeCommand(a.out),
+	)
 }
 
 func workflowDescribeCommand(out *output) *cobra.Command {
@@ -29,7 +29,6 @@ workflow files, for editors. Save it, and begin the file with:
 		Example: `  reflectory workflow describe
   reflectory workflow describe reflection.loop
   reflectory workflow describe --schema > workflow.schema.json`,
-		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case schema:
@@ -140,7 +139,6 @@ the JSON Schema of the file, for editors. Save it, and begin the file with:
 # yaml-language-server: $schema=plugin.schema.json`,
 		Example: `  reflectory plugin describe
   reflectory plugin describe --schema > plugin.schema.json`,
-		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if schema {
 				return out.printJSON(install.Schema())

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/sdk"
+)
+
+// Flags whose values aren't texts read them while the command line is parsed, so that all wrong
+// flags are reported together.
+
+// parsed is a flag that isn't a plain text or number.
+type parsed struct {
+	kind  string // its type in help pages, such as int
+	text  string // as it was given; "" if it wasn't
+	parse func(text string) error
+}
+
+// Set implements [pflag.Value].
+func (p *parsed) Set(text string) error {
+	p.text = text
+	return p.parse(text)
+}
+
+// String implements [pflag.Value].
+func (p *parsed) String() string { return p.text }
+
+// Type implements [pflag.Value].
+func (p *parsed) Type() string { return p.kind }
+
+// optional adds a flag for a number that is nil if the flag isn't given.
+func optional[T int | float64](c *cobra.Command, into **T, name, usage string) {
+	var kind string
+	var parse func(string) error
+	switch into := any(into).(type) {
+	case **int:
+		kind, parse = "int", func(text string) error {
+			n, err := strconv.ParseInt(text, 0, strconv.IntSize)
+			*into = new(int(n))
+			return err
+		}
+	case **float64:
+		kind, parse = "float64", func(text string) error {
+			x, err := strconv.ParseFloat(text, 64)
+			*into = &x
+			return err
+		}
+	}
+	c.Flags().Var(&parsed{kind: kind, parse: parse}, name, usage)
+}
+
+// repeated adds a flag for words of a named kind, which may be given several times.
+func repeated[T ~string](c *cobra.Command, into *[]T, name, usage string) {
+	c.Flags().Var(&parsed{kind: "stringArray", parse: func(text string) error {
+		*into = append(*into, T(text))
+		return nil
+	}}, name, usage)
+}
+
+// metadataFlag adds the flag for a memory's or a link's metadata.
+func metadataFlag(c *cobra.Command, into *json.RawMessage) {
+	c.Flags().Var(&parsed{kind: "string", parse: func(text string) error {
+		if *into = nil; text == "" {
+			return nil
+		}
+		if !json.Valid([]byte(text)) {
+			return sdk.Errorf(sdk.Invalid, "usage", "--metadata is not JSON: %w", json.Unmarshal([]byte(text), new(any))).
+				WithHint(`write an object, such as --metadata '{"ticket": 17}'`)
+		}
+		*into = json.RawMessage(text)
+		return nil
+	}}, "metadata", "a `JSON` object")
+}
