@@ -108,7 +108,6 @@ var unsaid = map[string]string{
 	"cli reflection_status/denied by a policy":    "reflect --wait asks for it, and jobs show has it",
 	"cli run_attempts":                            "runs show has them",
 	"cli run_attempts/denied by a policy":         "runs show has them",
-	"cli store_backup/no folder":                  "DIR is an argument",
 	"cli store_import":                            "FILE is an argument",
 	"cli store_import/nothing":                    "FILE is an argument",
 }

@@ -46,6 +46,8 @@ type App struct {
 	input    inputs
 	// understood is whether the command line was valid, so that a command has begun.
 	understood bool
+	// args is the command line.
+	args []string
 	// asksJSON is whether the command line, valid or not, has --json.
 	asksJSON bool
 }
@@ -79,6 +81,7 @@ type flags struct {
 // Run runs a command line and returns the exit code.
 func (a *App) Run(ctx context.Context, args []string) int {
 	a.input = inputs{ctx, a.Stdin}
+	a.args = args
 	a.asksJSON = slices.Contains(args, "--json")
 	root := a.root()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // no other command needs the offers

@@ -24,19 +24,10 @@ recorded, others are sampled.`,
 
 func decisionsListCommand(a *App) *cobra.Command {
 	in := &operation.DecisionList{}
-	var since string
 	c := verb[operation.Page[operation.Decided]]{
 		Use: "list", Short: "List recorded decisions, the oldest first unless --newest is given",
 		Example:   "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 2026-01-31T00:00:00Z",
 		Operation: "decision_list", In: in, Paging: &in.Paging,
-		Prepare: func(*cobra.Command, []string) (err error) {
-			if since != "" {
-				if in.Since, err = time.Parse(time.RFC3339, since); err != nil {
-					return usageError{sdk.Errorf(sdk.Invalid, "since_invalid", "--since %q isn't a time", core.Cut(since)).WithHint("write it like 2026-01-31T12:00:00Z")}
-				}
-			}
-			return nil
-		},
 		Print: table("", []string{"DECISION", "AT", "POINT", "NAMESPACE", "OUTCOME", "RULE"}, func(d operation.Decided) []string {
 			return []string{d.ID, term.Time(d.At), string(d.Point), cell(d.Namespace), cell(outcomeText(d.Output)), cell(d.Rule)}
 		}),
@@ -44,7 +35,13 @@ func decisionsListCommand(a *App) *cobra.Command {
 	c.Flags().StringVar((*string)(&in.Point), "point", "", "the policy point")
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: all)")
 	c.Flags().BoolVar(&in.Subtree, "subtree", false, "look in the namespaces below as well")
-	c.Flags().StringVar(&since, "since", "", "leave out decisions before this `time`")
+	timeFlag(c, &in.Since, "since", "leave out decisions before this `time`", func(flag, text string) (time.Time, error) {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return at, sdk.Errorf(sdk.Invalid, "since_invalid", "%s %q isn't a time", flag, core.Cut(text)).WithHint("write it like 2026-01-31T12:00:00Z")
+		}
+		return at, nil
+	})
 	c.Flags().BoolVar(&in.Newest, "newest", false, "the newest first")
 	c.Flags().StringVar(&in.Outcome, "outcome", "", "a `field=value` of the outcome, such as allow=false")
 	return c

@@ -2,10 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -73,4 +77,23 @@ func metadataFlag(c *cobra.Command, into *json.RawMessage) {
 		*into = json.RawMessage(text)
 		return nil
 	}}, "metadata", "a `JSON` object")
+}
+
+// timeFlag adds a flag for a time, which read reads.
+func timeFlag(c *cobra.Command, into *time.Time, name, usage string, read func(flag, text string) (time.Time, error)) {
+	c.Flags().Var(&parsed{kind: "string", parse: func(text string) (err error) {
+		*into, err = read("--"+name, text)
+		return err
+	}}, name, usage)
+}
+
+// wordFlag adds a flag for one of a few words.
+func wordFlag(c *cobra.Command, into *string, name, usage string, words []string) {
+	c.Flags().Var(&parsed{kind: "string", parse: func(text string) error {
+		if *into = text; text == "" || slices.Contains(words, text) {
+			return nil
+		}
+		return sdk.Errorf(sdk.Invalid, "usage", "--%s %q is not one of %s", name, core.Cut(text), strings.Join(words, ", ")).
+			WithHint("%s", sdk.DidYouMean(text, words, ""))
+	}}, name, usage)
 }

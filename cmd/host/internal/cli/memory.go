@@ -53,8 +53,8 @@ func emptyNamespace(c *cobra.Command) error {
 	if given == nil || !given.Changed || given.Value.String() != "" || subtree != nil && subtree.Value.String() == "true" {
 		return nil
 	}
-	return usageError{sdk.Errorf(sdk.Invalid, "namespace_invalid", `--namespace "": it is empty`).
-		WithHint("write a namespace such as team/mail, or leave the flag out")}
+	return sdk.Errorf(sdk.Invalid, "namespace_invalid", `--namespace "": it is empty`).
+		WithHint("write a namespace such as team/mail, or leave the flag out")
 }
 
 // orConfigured is a command's namespace: the flag's value, or else the configured

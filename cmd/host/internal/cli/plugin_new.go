@@ -22,17 +22,11 @@ publisher it is local/name. The languages and their runtimes:
 		Example: "  reflectory plugin new acme/tone --lang go\n  reflectory plugin new acme/tone --lang c --dir tone-c",
 		RunE: func(_ *cobra.Command, args []string) error {
 			o.Name = args[0]
-			if err := checkWord("lang", o.Language, languageNames()); err != nil {
-				return err
-			}
-			if err := checkWord("runtime", o.Runtime, []string{"process", "wasm"}); err != nil {
-				return err
-			}
 			return newPlugin(out, o)
 		},
 	}
-	c.Flags().StringVar(&o.Language, "lang", "", "`language` of the plugin (required)")
-	c.Flags().StringVar(&o.Runtime, "runtime", "", "what runs it: process or wasm (default: the first one of the language)")
+	wordFlag(c, &o.Language, "lang", "`language` of the plugin (required)", languageNames())
+	wordFlag(c, &o.Runtime, "runtime", "what runs it: process or wasm (default: the first one of the language)", []string{"process", "wasm"})
 	c.Flags().StringVar(&o.Dir, "dir", "", "`folder` to write (default: the plugin's name)")
 	c.Flags().StringVar(&o.SDK, "sdk", "", "for Go: a `checkout` of Reflectory to build with (needed until its module is published)")
 	required(c, "lang")

@@ -137,7 +137,10 @@ folder is refused if its policies wouldn't let you push another one.`,
 		Example:   "  reflectory policy push examples/policy-folder/policies",
 		Operation: host.PushOperation, In: in,
 		Prepare: func(_ *cobra.Command, args []string) (err error) {
-			in.Files, err = policyFiles(host.PolicyPoints(), args[0])
+			points := host.PolicyPoints()
+			if _, err = host.LoadPolicies(points, args[0]); err == nil {
+				in.Files, err = policyFiles(points, args[0])
+			}
 			return err
 		},
 		Print: func(out *output, pushed *host.Pushed) error {
@@ -153,11 +156,8 @@ folder is refused if its policies wouldn't let you push another one.`,
 	}.command(a)
 }
 
-// policyFiles are the files of a folder, whose policies are valid.
+// policyFiles are the files of a folder of policies.
 func policyFiles(points *policy.Points, dir string) (map[string]string, error) {
-	if _, err := host.LoadPolicies(points, dir); err != nil {
-		return nil, err
-	}
 	folder, err := host.PolicyFolder(dir)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,8 @@ func printDifference(out *output, d policy.Difference) {
 }
 
 func policyReplayCommand(a *App) *cobra.Command {
-	var log, since string
+	var log string
+	var since time.Time
 	c := &cobra.Command{
 		Use: "replay NEW", Short: "Repeat recorded decisions with candidate policies, and show what would change",
 		Long: `Repeat recorded decisions with the policies of a candidate folder, to see what would
@@ -89,15 +90,13 @@ Exit codes: 0 nothing would change, 3 something would.`,
 		RunE: func(c *cobra.Command, args []string) error { return policyReplay(c.Context(), a, args[0], log, since) },
 	}
 	c.Flags().StringVar(&log, "log", "", "decision log `file`, in place of the store")
-	c.Flags().StringVar(&since, "since", "", "how far back: a duration such as 72h, a date, or a time")
+	timeFlag(c, &since, "since", "how far back: a duration such as 72h, a date, or a time", func(flag, text string) (time.Time, error) {
+		return parseSince(flag, text, core.SystemClock{}.Now())
+	})
 	return c
 }
 
-func policyReplay(ctx context.Context, a *App, dir, log, since string) error {
-	from, err := parseSince(since, core.SystemClock{}.Now())
-	if err != nil {
-		return err
-	}
+func policyReplay(ctx context.Context, a *App, dir, log string, since time.Time) error {
 	points := host.PolicyPoints()
 	set, err := host.LoadPolicies(points, dir)
 	if err != nil {
@@ -105,9 +104,9 @@ func policyReplay(ctx context.Context, a *App, dir, log, since string) error {
 	}
 	var replayed *operation.PolicyReplayed
 	if log != "" {
-		replayed, err = replayLog(ctx, a, set, log, from)
+		replayed, err = replayLog(ctx, a, set, log, since)
 	} else {
-		replayed, err = replayStore(ctx, a, points, dir, from)
+		replayed, err = replayStore(ctx, a, points, dir, since)
 	}
 	if err != nil {
 		return err
@@ -149,11 +148,7 @@ func replayLog(ctx context.Context, a *App, set *policy.Set, log string, since t
 // replayStore lets the host decide its own decisions again, with the policies of a
 // folder.
 func replayStore(ctx context.Context, a *App, points *policy.Points, dir string, since time.Time) (*operation.PolicyReplayed, error) {
-	folder, err := host.PolicyFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	files, err := points.Files(folder)
+	files, err := policyFiles(points, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +188,7 @@ func printPolicyReplay(out *output, r *policy.Replay) {
 }
 
 // parseSince reads a duration before now, a date or a time. "" means from the start.
-func parseSince(text string, now time.Time) (time.Time, error) {
+func parseSince(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -205,6 +200,6 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, usageError{sdk.Errorf(sdk.Invalid, "usage", "--since %q isn't a time", text).
-		WithHint("write a duration such as 72h, a date such as 2026-11-21, or a time such as 2026-11-21T08:00:00Z")}
+	return time.Time{}, sdk.Errorf(sdk.Invalid, "usage", "%s %q isn't a time", flag, core.Cut(text)).
+		WithHint("write a duration such as 72h, a date such as 2026-11-21, or a time such as 2026-11-21T08:00:00Z")
 }

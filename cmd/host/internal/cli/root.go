@@ -41,9 +41,6 @@ func (a *App) root() *cobra.Command {
 			if err := a.load(); err != nil {
 				return err
 			}
-			if err := emptyNamespace(c); err != nil {
-				return err
-			}
 			if err := a.checkRemote(c); err != nil {
 				return err
 			}
@@ -51,7 +48,7 @@ func (a *App) root() *cobra.Command {
 			return a.checkDataDir(c)
 		},
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(a.mistakes)
 	root.SetHelpFunc(help)
 	root.SetVersionTemplate("{{.Version}}")
 	f := root.PersistentFlags()
@@ -94,7 +91,7 @@ func (a *App) marksStart(c *cobra.Command) {
 		if c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
 		}
-		return usage(argumentError(c, args), missingFlags(c))
+		return usage(argumentError(c, args), missingFlags(c, nil), emptyNamespace(c))
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {

@@ -31,7 +31,13 @@ store keeps just its SHA-256.`,
 
 func tokenNewCommand(a *App) *cobra.Command {
 	in := &operation.TokenNew{}
-	var expires string
+	made := verb[operation.NewToken]{
+		Operation: "token_new", In: in, Args: []*string{&in.Subject},
+		Print: func(out *output, t *operation.NewToken) error {
+			out.term.Line("token %s of %s is valid until %s; it isn't shown again", t.ID, term.Clean(t.Subject), term.Time(t.ExpiresAt))
+			return out.say("%s", string(t.Secret))
+		},
+	}
 	var operator bool
 	c := &cobra.Command{
 		Use: "new [SUBJECT]", Short: "Make a token, and print it once",
@@ -50,25 +56,17 @@ With --operator, replace the local operator's own token, which is in the file
 			if len(args) == 0 {
 				return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s needs SUBJECT, the client that uses the token, or --operator", c.CommandPath())}
 			}
-			in.Subject = args[0]
-			seconds, err := parseLifetime(expires)
-			if err != nil {
-				return err
-			}
-			in.ExpiresIn = seconds
-			made, err := do[operation.NewToken](c.Context(), a, "token_new", in)
-			if err != nil {
-				return err
-			}
-			a.out.term.Line("token %s of %s is valid until %s; it isn't shown again", made.ID, term.Clean(made.Subject), term.Time(made.ExpiresAt))
-			return a.out.printToken(made, made.Secret)
+			return made.run(a, c, args)
 		},
 	}
 	f := c.Flags()
 	repeated(c, &in.Scopes, "scope", "a `scope` of the token; may be repeated")
 	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of the token's namespaces; may be repeated")
 	f.StringVar(&in.Label, "label", "", "a note on what it is for")
-	f.StringVar(&expires, "expires-in", "", fmt.Sprintf("`time` until it expires, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
+	f.Var(&parsed{kind: "string", parse: func(text string) (err error) {
+		in.ExpiresIn, err = parseLifetime(text)
+		return err
+	}}, "expires-in", fmt.Sprintf("`time` until it expires, such as 30d or 12h, up to %dd (default %dd)", days(access.MaxLifetime), days(access.DefaultLifetime)))
 	f.BoolVar(&operator, "operator", false, "replace the local operator's token")
 	return c
 }
@@ -83,12 +81,13 @@ func (a *App) replaceOperator(c *cobra.Command, args []string) error {
 	if err := refuseFlags(c, "operator", "scope", "namespace", "label", "expires-in"); err != nil {
 		return err
 	}
-	made, err := do[operation.OperatorToken](c.Context(), a, "token_operator", &operation.TokenOperator{})
-	if err != nil {
-		return err
-	}
-	a.out.term.Line("this is the operator's new token: the previous one and its logins are no longer valid")
-	return a.out.printToken(made, made.Secret)
+	return verb[operation.OperatorToken]{
+		Operation: "token_operator", In: &operation.TokenOperator{},
+		Print: func(out *output, t *operation.OperatorToken) error {
+			out.term.Line("this is the operator's new token: the previous one and its logins are no longer valid")
+			return out.say("%s", string(t.Secret))
+		},
+	}.run(a, c, nil)
 }
 
 // refuseFlags refuses flags that can't be combined with another one.
@@ -99,14 +98,6 @@ func refuseFlags(c *cobra.Command, with string, flags ...string) error {
 		}
 	}
 	return nil
-}
-
-// printToken prints a result with a secret: as JSON, or the secret alone.
-func (out *output) printToken(answer any, secret access.Secret) error {
-	if out.json {
-		return out.printJSON(answer)
-	}
-	return out.say("%s", string(secret))
 }
 
 // parseLifetime reads a duration such as 30d or 12h, in seconds; "" is 0.
@@ -121,8 +112,8 @@ func parseLifetime(text string) (int64, error) {
 	} else if d, err := time.ParseDuration(text); err == nil {
 		return int64(d / time.Second), nil
 	}
-	return 0, usageError{sdk.Errorf(sdk.Invalid, "usage", "--expires-in %q isn't a duration", text).
-		WithHint("write it with a unit, such as 30d or 12h")}
+	return 0, sdk.Errorf(sdk.Invalid, "usage", "--expires-in %q isn't a duration", core.Cut(text)).
+		WithHint("write it with a unit, such as 30d or 12h")
 }
 
 func tokenListCommand(a *App) *cobra.Command {

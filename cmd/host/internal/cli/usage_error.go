@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -57,12 +58,12 @@ func usage(errs ...error) error {
 	return nil
 }
 
-// missingFlags is the error that names the missing required flags of a command; nil if
-// none is missing.
-func missingFlags(c *cobra.Command) error {
+// missingFlags is the error that names the required flags of a command that are missing, except
+// the given ones, whose values are wrong; nil if none is missing.
+func missingFlags(c *cobra.Command, given map[*pflag.Flag]bool) error {
 	var missing []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed {
+		if _, needed := f.Annotations[cobra.BashCompOneRequiredFlag]; needed && !f.Changed && !given[f] {
 			missing = append(missing, "--"+f.Name)
 		}
 	})
@@ -72,40 +73,139 @@ func missingFlags(c *cobra.Command) error {
 	return sdk.Errorf(sdk.Invalid, "usage", "%s needs %s", c.CommandPath(), strings.Join(missing, " and "))
 }
 
-// flagError is the error for a wrong flag: there is no such flag, or its value has the
+// mistakeFlag is the name of a flag that stands for a word of the command line that can't be
+// parsed. Its value is the number of the mistake.
+const mistakeFlag = "\x00"
+
+// line is a command line that can't be parsed, of which all mistakes are looked for.
+type line struct {
+	command  *cobra.Command
+	words    []string
+	replaced []error // the mistakes of the words that were replaced
+	errs     []error // of the last round, in the order of the words
+	wrong    map[*pflag.Flag]bool
+}
+
+// mistakes are all mistakes of a command line, in which cause was found first. The command library
+// stops at the first one. So the line is parsed again and again, with each word at which it stops
+// replaced, until it is parsed to its end.
+func (a *App) mistakes(c *cobra.Command, cause error) error {
+	_, words, err := c.Root().Find(a.args)
+	if err != nil {
+		return usage(flagError(c, cause))
+	}
+	l := &line{command: c, words: slices.Clone(words), wrong: map[*pflag.Flag]bool{}}
+	c.Flags().Var(&parsed{kind: "string", parse: func(number string) error {
+		n, err := strconv.Atoi(number)
+		l.errs = append(l.errs, l.replaced[n])
+		return err
+	}}, mistakeFlag, "")
+	for again := true; again; {
+		l.errs = nil
+		stop := c.Flags().ParseAll(l.words, l.set)
+		again = stop != nil && l.replace(stop)
+	}
+	if given := c.Flags().Args(); !c.HasSubCommands() {
+		if len(l.replaced) > 0 { // the value of an unknown flag looks like an argument: nobody knows which are too many
+			given = given[:min(len(given), len(operands(c)))]
+		}
+		l.errs = append(l.errs, argumentError(c, given), missingFlags(c, l.wrong))
+	}
+	l.errs = append(l.errs, emptyNamespace(c))
+	if err := a.loadConfig(); config.OutsideFile(err) {
+		l.errs = append(l.errs, err)
+	}
+	return usage(l.errs...)
+}
+
+// set sets a flag. A value that isn't right is noted, unless the flag was given without a value
+// and this is the next flag: that is returned.
+func (l *line) set(f *pflag.Flag, value string) error {
+	err := l.command.Flags().Set(f.Name, value)
+	if err == nil {
+		return nil
+	}
+	l.wrong[f] = true
+	if name, isFlag := strings.CutPrefix(value, "--"); isFlag {
+		if name, _, _ = strings.Cut(name, "="); l.command.Flags().Lookup(name) != nil {
+			return noValue{f, value}
+		}
+	}
+	l.errs = append(l.errs, flagError(l.command, err))
+	return nil
+}
+
+// noValue is the error of a flag that is followed by another flag in place of its value.
+type noValue struct {
+	flag *pflag.Flag
+	next string
+}
+
+func (e noValue) Error() string { return "--" + e.flag.Name + " has no value" }
+
+// replace replaces the word at which the parser stopped, and reports whether it found it.
+func (l *line) replace(stop error) bool {
+	at := -1
+	if unknown, is := errors.AsType[*pflag.NotExistError](stop); is {
+		letters := unknown.GetSpecifiedShortnames()
+		at = slices.IndexFunc(l.words, func(word string) bool {
+			if letters == "" {
+				name, _, _ := strings.Cut(word, "=")
+				return name == "--"+unknown.GetSpecifiedName()
+			}
+			return strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "--") && strings.HasSuffix(word, letters)
+		})
+	} else if syntax, is := errors.AsType[*pflag.InvalidSyntaxError](stop); is {
+		at = slices.Index(l.words, syntax.GetSpecifiedFlag())
+	} else if missing, is := errors.AsType[*pflag.ValueRequiredError](stop); is {
+		at, l.wrong[missing.GetFlag()] = len(l.words)-1, true
+	} else if missing, is := errors.AsType[noValue](stop); is {
+		at = slices.Index(l.words, missing.next) - 1
+	}
+	if at < 0 {
+		l.errs = append(l.errs, flagError(l.command, stop))
+		return false
+	}
+	l.words[at] = fmt.Sprintf("--%s=%d", mistakeFlag, len(l.replaced))
+	l.replaced = append(l.replaced, flagError(l.command, stop))
+	return true
+}
+
+// valueKinds are what flags take, by their types.
+var valueKinds = map[string]string{
+	"bool": "true or false", "int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "duration": "a time such as 30s",
+}
+
+// flagError is the error for a wrong flag: there is no such flag, or it has no value, or one of the
 // wrong type.
 func flagError(c *cobra.Command, err error) error {
+	if known, ok := errors.AsType[*sdk.Error](err); ok { // of a flag that reads its value itself
+		return known
+	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, dashed(f.Name)) })
 		name := dashed(unknown.GetSpecifiedName())
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), core.Cut(name)).
-			WithHint("%s", sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags"))}
+		return sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), core.Cut(name)).
+			WithHint("%s", sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags"))
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		kind := map[string]string{
-			"bool": "true or false", "int": "a whole number", "int64": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "duration": "a time such as 30s",
-		}
-		if known, ok := errors.AsType[*sdk.Error](err); ok { // of a flag that reads its value itself
-			return usageError{known}
-		}
 		f, value := bad.GetFlag(), core.Cut(bad.GetValue())
 		if errors.Is(err, strconv.ErrRange) {
-			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s is too large: %s", f.Name, value)}
+			return sdk.Errorf(sdk.Invalid, "usage", "--%s is too large: %s", f.Name, value)
 		}
-		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s must be %s, not %q", f.Name, cmp.Or(kind[f.Value.Type()], "text"), value)}
+		return sdk.Errorf(sdk.Invalid, "usage", "--%s must be %s, not %q", f.Name, cmp.Or(valueKinds[f.Value.Type()], "text"), value)
 	}
-	return usageError{err}
-}
-
-// checkWord refuses a flag's value that isn't one of the allowed words; "" means not
-// given.
-func checkWord(flag, value string, words []string) error {
-	if value == "" || slices.Contains(words, value) {
-		return nil
+	var f *pflag.Flag
+	if missing, ok := errors.AsType[noValue](err); ok {
+		f = missing.flag
+	} else if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		f = missing.GetFlag()
+	} else {
+		return sdk.Errorf(sdk.Invalid, "usage", "%w", err)
 	}
-	return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s %q is not one of %s", flag, core.Cut(value), strings.Join(words, ", ")).
-		WithHint("%s", sdk.DidYouMean(value, words, ""))}
+	name, _ := pflag.UnquoteUsage(f)
+	return sdk.Errorf(sdk.Invalid, "usage", "--%s needs a value: %s", f.Name, cmp.Or(valueKinds[f.Value.Type()], name))
 }
 
 // dashed is a flag as it is written on a command line.
