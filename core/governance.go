@@ -5,6 +5,9 @@ import "time"
 // DefaultMaxReflectionDepth is the depth limit if no namespace sets one.
 const DefaultMaxReflectionDepth = 3
 
+// DefaultMinGateConfidence is the least confidence of a purge or promotion.
+const DefaultMinGateConfidence = 0.7
+
 // DefaultLanguage is the language if no namespace sets one.
 const DefaultLanguage = "english"
 
@@ -72,6 +75,17 @@ type Governance struct {
 	// Failure is the reason why the stored settings can't be read: the depth limit is then
 	// 0, and no memory of the namespace changes its state. nil if the settings can be read.
 	Failure error
+}
+
+// RetentionWeights are the settings of the retention formula.
+type RetentionWeights struct {
+	Hit, Utility, Miss, Stale      float64
+	Active, Revalidate, Hysteresis float64
+}
+
+// DefaultRetentionWeights are the weights if no namespace sets them.
+func DefaultRetentionWeights() RetentionWeights {
+	return RetentionWeights{Hit: 0.5, Utility: 0.5, Miss: 0.03, Stale: 0.005, Active: 0.35, Revalidate: 0.15, Hysteresis: 0.15}
 }
 
 // ReflectionThresholds determine when the next reflection is due, by what was observed

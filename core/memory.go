@@ -141,7 +141,7 @@ type Signals struct {
 	// LastHitTurn is the namespace's turn of the last hit or retain.
 	LastHitTurn int64 `json:"last_hit_turn"`
 	// HitRate moves by a tenth toward what each relevant turn earned, starting at 0. It
-	// includes the effect of that start, which [RetentionInput.CorrectedHitRate] removes.
+	// includes the effect of that start, which [policypoint.RetentionInput.CorrectedHitRate] removes.
 	HitRate float64 `json:"hit_rate_ewma"`
 	// Utility moves by a tenth toward what each use earned, starting at .5.
 	Utility float64 `json:"utility_score"`

@@ -1,6 +1,8 @@
 package core
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
 // ObserveRequest asks for a new memory. A missing field has the default that its comment
 // names.
@@ -261,15 +263,6 @@ type ToolOutcome struct {
 	Recovered bool `json:"recovered,omitempty"`
 	// Ref is the place where the call is recorded, such as a line of a log.
 	Ref string `json:"ref,omitempty"`
-}
-
-// OmegaEvidence has the factors that a caller or plugin knows about a memory, for the
-// gate.
-type OmegaEvidence struct {
-	MemoryID string `json:"memory_id"`
-	OmegaFactors
-	// Note is a line that names the source of the factors.
-	Note string `json:"note,omitempty"`
 }
 
 // WorkflowDAG is a workflow's graph with the nodes that involve memories.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // TestObserver_Nothing: work without an observer keeps its context, and costs no memory.
@@ -68,10 +69,10 @@ func TestTrace_IsReadFromTraceparent(t *testing.T) {
 // TestDecision_HasAWord for each outcome.
 func TestDecision_HasAWord(t *testing.T) {
 	for want, got := range map[string]interface{ Word() string }{
-		"cooling": core.RetentionOutcome{State: "cooling"}, "promote": core.GateOutcome{Verdict: "promote"},
-		"allow": core.Permission{Allow: true}, "deny": core.Permission{}, "single": core.InjectionOutcome{Mode: "single"},
-		"accept": core.LoopOutcome{Accept: true, Stop: true}, "stop": core.LoopOutcome{Stop: true}, "continue": core.LoopOutcome{},
-		"high": core.RoutingOutcome{Confidence: "high"},
+		"cooling": policypoint.RetentionOutcome{State: "cooling"}, "promote": policypoint.GateOutcome{Verdict: "promote"},
+		"allow": policypoint.Permission{Allow: true}, "deny": policypoint.Permission{}, "single": policypoint.InjectionOutcome{Mode: "single"},
+		"accept": policypoint.LoopOutcome{Accept: true, Stop: true}, "stop": policypoint.LoopOutcome{Stop: true}, "continue": policypoint.LoopOutcome{},
+		"high": policypoint.RoutingOutcome{Confidence: "high"},
 	} {
 		if got.Word() != want {
 			t.Errorf("%+v is %q", got, got.Word())

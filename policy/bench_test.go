@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
 // cooling is a memory whose decision asks most of the default's conditions.
-func cooling() *core.RetentionInput {
-	return &core.RetentionInput{
+func cooling() *policypoint.RetentionInput {
+	return &policypoint.RetentionInput{
 		Namespace: "team/a", State: "cooling", Turn: 90, CreatedTurn: 10, LastHitTurn: 80, Hits: 4, MissStreak: 2, RelevantTurns: 12,
 		Sessions: 1, Successes: 2, Failures: 1, HitRate: 0.4, Utility: 0.6, Q: 0.5, Weights: core.DefaultRetentionWeights(),
 	}
@@ -29,7 +30,7 @@ func BenchmarkRetention(b *testing.B) {
 
 func BenchmarkGate(b *testing.B) {
 	p := policy.New(policy.AllPoints(), policy.Options{})
-	in := &core.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
+	in := &policypoint.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
 	b.ReportAllocs()
 	for b.Loop() {
 		if out := p.Gate(context.Background(), in); out.Verdict != "retain" {

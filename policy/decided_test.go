@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -17,13 +17,13 @@ func TestDecision_EachIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	p := policy.New(points, policy.Options{Set: set, Decided: func(point core.Point, word string) { told = append(told, string(point)+" "+word) }})
-	p.Access(t.Context(), &core.AccessInput{Local: true})
-	p.Access(t.Context(), &core.AccessInput{})
-	p.Loop(t.Context(), &core.LoopInput{Accepted: true})
-	p.Retention(t.Context(), &core.RetentionInput{State: "open"})
-	p.Routing(t.Context(), &core.RoutingInput{Candidates: 1})
-	p.Routing(t.Context(), &core.RoutingInput{})
+	p := policy.New(points, policy.Options{Set: set, Decided: func(point policypoint.Point, word string) { told = append(told, string(point)+" "+word) }})
+	p.Access(t.Context(), &policypoint.AccessInput{Local: true})
+	p.Access(t.Context(), &policypoint.AccessInput{})
+	p.Loop(t.Context(), &policypoint.LoopInput{Accepted: true})
+	p.Retention(t.Context(), &policypoint.RetentionInput{State: "open"})
+	p.Routing(t.Context(), &policypoint.RoutingInput{Candidates: 1})
+	p.Routing(t.Context(), &policypoint.RoutingInput{})
 	if want := []string{"access allow", "access deny", "loop accept", "retention open", "routing high", "routing failed"}; !slices.Equal(told, want) {
 		t.Errorf("%q, want %q", told, want)
 	}

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/defaults"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -9,8 +9,8 @@ import (
 // Description is everything that an author needs to know about a point to write a policy
 // for it.
 type Description struct {
-	Point core.Point `json:"point"`
-	Doc   string     `json:"doc"`
+	Point policypoint.Point `json:"point"`
+	Doc   string            `json:"doc"`
 	// Failure describes what happens if a policy fails.
 	Failure   string             `json:"failure"`
 	Inputs    []program.Variable `json:"inputs"`
@@ -22,7 +22,7 @@ type Description struct {
 
 // Describe lists the inputs and outputs of a point's policies. It uses the same tables
 // with which they are compiled.
-func (p *Points) Describe(name core.Point) (*Description, error) {
+func (p *Points) Describe(name policypoint.Point) (*Description, error) {
 	d, err := p.find(name)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/format"
 )
 
@@ -15,9 +15,9 @@ import (
 type Difference struct {
 	// Point is the policy point. For a file of a [TextFolder] it is the folder's name, and the
 	// namespace is "".
-	Point     core.Point `json:"point"`
-	Namespace string     `json:"namespace"`
-	Shadow    bool       `json:"shadow,omitempty"`
+	Point     policypoint.Point `json:"point"`
+	Namespace string            `json:"namespace"`
+	Shadow    bool              `json:"shadow,omitempty"`
 	// Before and After are the files; "" if there is none.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
@@ -75,7 +75,7 @@ func diffTexts(before, after map[string]string) (out []Difference) {
 		if had == has && old == text {
 			continue
 		}
-		d := Difference{Point: core.Point(path.Dir(name))}
+		d := Difference{Point: policypoint.Point(path.Dir(name))}
 		if had {
 			d.Before = name
 		}

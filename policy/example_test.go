@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing/fstest"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -27,7 +27,7 @@ rule:
 	}
 	policies := policy.New(points, policy.Options{Set: set})
 	for _, namespace := range []string{"team/mail", "other"} {
-		decided := policies.Reflect(context.Background(), &core.ReflectInput{Namespace: namespace, Depth: 3, Cap: 5})
+		decided := policies.Reflect(context.Background(), &policypoint.ReflectInput{Namespace: namespace, Depth: 3, Cap: 5})
 		fmt.Println(namespace, decided.Allow, decided.Code, decided.Decision.File)
 	}
 	// Output:

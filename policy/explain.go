@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -13,7 +14,7 @@ type Evaluation struct {
 	// Decided is whether the policy had an output; if not, the next less specific policy
 	// decides.
 	Decided bool `json:"decided"`
-	core.Decision
+	policypoint.Decision
 	Output map[string]any `json:"output,omitempty"`
 	program.Trace
 }
@@ -32,7 +33,7 @@ type Explanation struct {
 func (e *Explanation) Last() *Evaluation { return &e.Asked[len(e.Asked)-1] }
 
 // Default is the embedded policy of a point.
-func (p *Points) Default(name core.Point) (*Policy, error) {
+func (p *Points) Default(name policypoint.Point) (*Policy, error) {
 	d, err := p.find(name)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (p *Policy) explain(ctx context.Context, namespace string, in named) Evalua
 
 // Explain decides at a point for inputs by name, and shows how. The namespace is the
 // input ns.
-func (s *Set) Explain(ctx context.Context, name core.Point, values map[string]any) (*Explanation, error) {
+func (s *Set) Explain(ctx context.Context, name policypoint.Point, values map[string]any) (*Explanation, error) {
 	d, err := s.points.find(name)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (s *Set) Explain(ctx context.Context, name core.Point, values map[string]an
 
 // Chain lists the policies of a point that apply to a namespace: the most specific first,
 // the default last.
-func (s *Set) Chain(name core.Point, namespace string) ([]*Policy, error) {
+func (s *Set) Chain(name policypoint.Point, namespace string) ([]*Policy, error) {
 	d, err := s.points.find(name)
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (p *Policy) Constant(ctx context.Context, text *format.Text, found *format.
 
 // Decide decides at a point for inputs by name, and returns a record, without the inputs
 // that the policies in force mask. The namespace is the input ns.
-func (s *Set) Decide(ctx context.Context, name core.Point, values map[string]any, clock core.Clock) (*Record, error) {
+func (s *Set) Decide(ctx context.Context, name policypoint.Point, values map[string]any, clock core.Clock) (*Record, error) {
 	d, err := s.points.find(name)
 	if err != nil {
 		return nil, err

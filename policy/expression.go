@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -15,9 +15,9 @@ type expression struct {
 	source    string
 }
 
-var _ core.Expression = (*expression)(nil)
+var _ policypoint.Expression = (*expression)(nil)
 
-// Eval implements [core.Expression]. Errors are sdk.Invalid, reason
+// Eval implements [policypoint.Expression]. Errors are sdk.Invalid, reason
 // "expression_failed". For an expression that costs too much, the error is
 // sdk.Exhausted, reason "expression_too_dear".
 func (e *expression) Eval(ctx context.Context, vars map[string]any) (bool, error) {
@@ -31,9 +31,9 @@ type valueExpression struct {
 	source  string
 }
 
-var _ core.ValueExpression = (*valueExpression)(nil)
+var _ policypoint.ValueExpression = (*valueExpression)(nil)
 
-// Value implements [core.ValueExpression]. Its errors are the same as Eval's.
+// Value implements [policypoint.ValueExpression]. Its errors are the same as Eval's.
 func (e *valueExpression) Value(ctx context.Context, vars map[string]any) (any, error) {
 	value, err := e.formula.Value(ctx, vars)
 	return value, failed(ctx, "expression", e.source, err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
@@ -16,7 +16,7 @@ const MaxSourceBytes = format.MaxExpressionBytes
 
 // expressions compiles against one environment per point. It is immutable.
 type expressions struct {
-	points map[core.Point]*program.Env
+	points map[policypoint.Point]*program.Env
 }
 
 // NewExpressions returns the compiler of a workflow's conditions. It is safe
@@ -26,18 +26,18 @@ type expressions struct {
 // and a missing key is an error, which has() avoids. An expression must give a bool: an
 // expression that is known to have another type doesn't compile, and an expression whose
 // type is only known at run time is checked at run time.
-func NewExpressions() core.Expressions { return environments() }
+func NewExpressions() policypoint.Expressions { return environments() }
 
 // NewValueExpressions returns the compiler of expressions that give a value, such as a
 // verdict made from a plug-in's output. It is safe for concurrent use.
-func NewValueExpressions() core.ValueExpressions { return environments() }
+func NewValueExpressions() policypoint.ValueExpressions { return environments() }
 
 // environments makes the environments once, since that takes milliseconds, and every workflow that
 // is read needs them.
 var environments = sync.OnceValue(newExpressions)
 
 func newExpressions() *expressions {
-	e := &expressions{points: map[core.Point]*program.Env{}}
+	e := &expressions{points: map[policypoint.Point]*program.Env{}}
 	for point, variables := range pointVariables() {
 		env, err := program.NewEnv(program.Options{Variables: variables})
 		if err != nil {
@@ -49,19 +49,19 @@ func newExpressions() *expressions {
 }
 
 // pointVariables is the table of the points of expressions, and the variables of each.
-func pointVariables() map[core.Point][]program.Variable {
+func pointVariables() map[policypoint.Point][]program.Variable {
 	const object, list = "map(string, dyn)", "list(dyn)"
-	return map[core.Point][]program.Variable{
-		core.PointWhen:    {{Name: "state", Type: object, Doc: "the state, including the result of each node that ran before"}},
-		core.PointVerdict: {{Name: "output", Type: "dyn", Doc: "what the function returned: its JSON, else its text"}},
-		core.PointAccept: {
+	return map[policypoint.Point][]program.Variable{
+		policypoint.When:    {{Name: "state", Type: object, Doc: "the state, including the result of each node that ran before"}},
+		policypoint.Verdict: {{Name: "output", Type: "dyn", Doc: "what the function returned: its JSON, else its text"}},
+		policypoint.Accept: {
 			{Name: "valid", Type: "bool", Doc: "whether the verdict is valid"},
 			{Name: "score", Type: "double", Doc: "the verdict's score, 0 to 1"},
 			{Name: "errors", Type: list, Doc: "the verdict's findings"},
 			{Name: "output", Type: "dyn", Doc: "the attempt's output"},
 			{Name: "iteration", Type: "int", Doc: "the attempt's number, from 1"},
 		},
-		core.PointStop: {
+		policypoint.Stop: {
 			{Name: "iteration", Type: "int", Doc: "the attempt's number, from 1"},
 			{Name: "score", Type: "double", Doc: "the attempt's score"},
 			{Name: "best_score", Type: "double", Doc: "the best attempt's score"},
@@ -74,11 +74,11 @@ func pointVariables() map[core.Point][]program.Variable {
 
 // ExpressionVariables are what the expressions of a point may name; none if policies
 // decide.
-func ExpressionVariables(point core.Point) []program.Variable { return pointVariables()[point] }
+func ExpressionVariables(point policypoint.Point) []program.Variable { return pointVariables()[point] }
 
-// Compile implements [core.Expressions]. The error's details also hold
+// Compile implements [policypoint.Expressions]. The error's details also hold
 // "problems": every problem, as maps of line, column, message and hint.
-func (e *expressions) Compile(point core.Point, source string) (core.Expression, error) {
+func (e *expressions) Compile(point policypoint.Point, source string) (policypoint.Expression, error) {
 	x := &expression{source: source}
 	err := e.compile(point, source, func(env *program.Env, text *format.Text, found *format.Problems) {
 		x.condition = program.CompileCondition(env, text, found)
@@ -89,8 +89,8 @@ func (e *expressions) Compile(point core.Point, source string) (core.Expression,
 	return x, nil
 }
 
-// CompileValue implements [core.ValueExpressions], with the same errors.
-func (e *expressions) CompileValue(point core.Point, source string) (core.ValueExpression, error) {
+// CompileValue implements [policypoint.ValueExpressions], with the same errors.
+func (e *expressions) CompileValue(point policypoint.Point, source string) (policypoint.ValueExpression, error) {
 	x := &valueExpression{source: source}
 	err := e.compile(point, source, func(env *program.Env, text *format.Text, found *format.Problems) {
 		x.formula = program.CompileFormula(env, text, found)
@@ -101,7 +101,7 @@ func (e *expressions) CompileValue(point core.Point, source string) (core.ValueE
 	return x, nil
 }
 
-func (e *expressions) compile(point core.Point, source string, compile func(*program.Env, *format.Text, *format.Problems)) error {
+func (e *expressions) compile(point policypoint.Point, source string, compile func(*program.Env, *format.Text, *format.Problems)) error {
 	env, ok := e.points[point]
 	if !ok {
 		return sdk.Errorf(sdk.Internal, "policy_point_unknown", "there is no policy point %q", point)

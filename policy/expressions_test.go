@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -29,23 +29,23 @@ func TestExpressionsDecide(t *testing.T) {
 	const accept = `{"valid":false,"score":0.9,"errors":[],"output":{"n":9007199254740993,"s":"x","nil":null},"iteration":2}`
 	const when = `{"state":{"x":1,"f":1.0,"u":18446744073709551615,"list":[1,"a"],"nested":{"y":"b"}}}`
 	for name, test := range map[string]struct {
-		point  core.Point
+		point  policypoint.Point
 		source string
 		vars   string
 		want   bool
 	}{
-		"numbers of different types compare":   {core.PointWhen, "state.x == 1.0 && state.f == 1", when, true},
-		"integers beyond int64 stay exact":     {core.PointWhen, "state.u == 18446744073709551615u", when, true},
-		"integers beyond 2^53 stay exact":      {core.PointAccept, "output.n == 9007199254740993 && output.n != 9007199254740992", accept, true},
-		"has sees a missing key":               {core.PointWhen, "has(state.nope) || has(state.nested.z)", when, false},
-		"null is a value":                      {core.PointAccept, "output.nil == null", accept, true},
-		"lists may mix types":                  {core.PointWhen, "'a' in state.list && size(state.list) == 2", when, true},
-		"accept sees score and iteration":      {core.PointAccept, "score >= 0.9 && iteration < 3 && size(errors) == 0", accept, true},
-		"accept sees valid":                    {core.PointAccept, "valid", accept, false},
-		"stop sees usage":                      {core.PointStop, "usage.tokens == usage.tokens_in + usage.tokens_out && usage.cost_usd < 1", stop, true},
-		"stop sees history":                    {core.PointStop, "history.exists(h, h.score < best_score)", stop, true},
-		"stop sees errors":                     {core.PointStop, "errors[0].message.matches('^na')", stop, true},
-		"a value that is a bool is a decision": {core.PointWhen, "state.nested.y == 'b' ? state.x > 0 : false", when, true},
+		"numbers of different types compare":   {policypoint.When, "state.x == 1.0 && state.f == 1", when, true},
+		"integers beyond int64 stay exact":     {policypoint.When, "state.u == 18446744073709551615u", when, true},
+		"integers beyond 2^53 stay exact":      {policypoint.Accept, "output.n == 9007199254740993 && output.n != 9007199254740992", accept, true},
+		"has sees a missing key":               {policypoint.When, "has(state.nope) || has(state.nested.z)", when, false},
+		"null is a value":                      {policypoint.Accept, "output.nil == null", accept, true},
+		"lists may mix types":                  {policypoint.When, "'a' in state.list && size(state.list) == 2", when, true},
+		"accept sees score and iteration":      {policypoint.Accept, "score >= 0.9 && iteration < 3 && size(errors) == 0", accept, true},
+		"accept sees valid":                    {policypoint.Accept, "valid", accept, false},
+		"stop sees usage":                      {policypoint.Stop, "usage.tokens == usage.tokens_in + usage.tokens_out && usage.cost_usd < 1", stop, true},
+		"stop sees history":                    {policypoint.Stop, "history.exists(h, h.score < best_score)", stop, true},
+		"stop sees errors":                     {policypoint.Stop, "errors[0].message.matches('^na')", stop, true},
+		"a value that is a bool is a decision": {policypoint.When, "state.nested.y == 'b' ? state.x > 0 : false", when, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := policy.NewExpressions().Compile(test.point, test.source)
@@ -68,21 +68,21 @@ func TestExpressionsDecide(t *testing.T) {
 
 func TestCompileRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
-		point        core.Point
+		point        policypoint.Point
 		source       string
 		line, column int
 		message      string
 	}{
-		"a name that is nearly one":       {core.PointWhen, "true && stat.x", 1, 9, `did you mean "state"?`},
-		"a name of another point":         {core.PointWhen, "score > 1", 1, 1, "the names are state"},
-		"a syntax error":                  {core.PointStop, "score >", 1, 8, "Syntax error"},
-		"a problem on the second line":    {core.PointStop, "score > 0.5 &&\n  itertion > 1", 2, 3, `did you mean "iteration"?`},
-		"a value that isn't bool":         {core.PointStop, "iteration + 1", 1, 1, "must give bool"},
-		"an operator that has no meaning": {core.PointStop, "score + 'a' == 1", 1, 7, "found no matching overload"},
-		"an empty one":                    {core.PointStop, " \n", 1, 1, "empty"},
-		"a long one":                      {core.PointStop, "true" + strings.Repeat(" ", policy.MaxSourceBytes), 1, 1, "bytes, more than"},
-		"a deep one":                      {core.PointStop, strings.Repeat("(", 5000) + "true", 1, 1, "recursion"},
-		"a bad regular expression":        {core.PointAccept, "'a'.matches('(')", 1, 1, "regexp"},
+		"a name that is nearly one":       {policypoint.When, "true && stat.x", 1, 9, `did you mean "state"?`},
+		"a name of another point":         {policypoint.When, "score > 1", 1, 1, "the names are state"},
+		"a syntax error":                  {policypoint.Stop, "score >", 1, 8, "Syntax error"},
+		"a problem on the second line":    {policypoint.Stop, "score > 0.5 &&\n  itertion > 1", 2, 3, `did you mean "iteration"?`},
+		"a value that isn't bool":         {policypoint.Stop, "iteration + 1", 1, 1, "must give bool"},
+		"an operator that has no meaning": {policypoint.Stop, "score + 'a' == 1", 1, 7, "found no matching overload"},
+		"an empty one":                    {policypoint.Stop, " \n", 1, 1, "empty"},
+		"a long one":                      {policypoint.Stop, "true" + strings.Repeat(" ", policy.MaxSourceBytes), 1, 1, "bytes, more than"},
+		"a deep one":                      {policypoint.Stop, strings.Repeat("(", 5000) + "true", 1, 1, "recursion"},
+		"a bad regular expression":        {policypoint.Accept, "'a'.matches('(')", 1, 1, "regexp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := policy.NewExpressions().Compile(test.point, test.source)
@@ -101,7 +101,7 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func TestCompileReportsEveryProblemWithACaret(t *testing.T) {
-	_, err := policy.NewExpressions().Compile(core.PointStop, "scor > 1 &&\nhistry == []")
+	_, err := policy.NewExpressions().Compile(policypoint.Stop, "scor > 1 &&\nhistry == []")
 	want := "1:1: nothing here is named \"scor\" (did you mean \"score\"?)\n" +
 		"  | scor > 1 &&\n  | ^\n" +
 		"2:1: nothing here is named \"histry\" (did you mean \"history\"?)\n" +
@@ -137,7 +137,7 @@ func TestEvalFails(t *testing.T) {
 		"more time than the limit": {"state.vast.all(a, a >= 0)", sdk.Exhausted, "expression_too_dear", "longer than 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := policy.NewExpressions().Compile(core.PointWhen, test.source)
+			e, err := policy.NewExpressions().Compile(policypoint.When, test.source)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,7 @@ func TestEvalFails(t *testing.T) {
 }
 
 func TestEvalStopsWhenCancelled(t *testing.T) {
-	e, err := policy.NewExpressions().Compile(core.PointWhen, "state.list.all(x, x > 0)")
+	e, err := policy.NewExpressions().Compile(policypoint.When, "state.list.all(x, x > 0)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	x := policy.NewExpressions()
 	f.Fuzz(func(t *testing.T, source string) {
-		e, err := x.Compile(core.PointStop, source)
+		e, err := x.Compile(policypoint.Stop, source)
 		if err != nil {
 			if d := sdk.AsError(err).Details; sdk.ReasonOf(err) != "expression_invalid" || d["line"].(int) < 1 || d["column"].(int) < 1 {
 				t.Fatalf("%q: %v %v", source, err, d)
@@ -187,7 +187,7 @@ func FuzzCompile(f *testing.F) {
 }
 
 func BenchmarkEval(b *testing.B) {
-	e, err := policy.NewExpressions().Compile(core.PointStop, "iteration > 2 && score < best_score && usage.tokens > 100")
+	e, err := policy.NewExpressions().Compile(policypoint.Stop, "iteration > 2 && score < best_score && usage.tokens > 100")
 	if err != nil {
 		b.Fatal(err)
 	}

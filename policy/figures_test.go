@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -20,7 +20,7 @@ func TestFigures(t *testing.T) {
 	points := policy.AllPoints()
 	p := policy.New(points, policy.Options{})
 	ctx := context.Background()
-	in, gate := cooling(), &core.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
+	in, gate := cooling(), &policypoint.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
 	samples := coretest.Interleave(101, 1000,
 		func() { p.Retention(ctx, in) },
 		func() { p.Gate(ctx, gate) },

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
@@ -163,7 +163,7 @@ func unreadable(err error) error {
 		WithHint("check the path and its permissions")
 }
 
-func unknownPoint(name core.Point, names []string) error {
+func unknownPoint(name policypoint.Point, names []string) error {
 	return sdk.Errorf(sdk.Invalid, "policy_point_unknown", "there is no policy point %q", name).
 		WithHint("%s", sdk.DidYouMean(string(name), names, "the points are "+strings.Join(names, ", ")))
 }
@@ -235,7 +235,7 @@ func (p *Points) compile(c *contents) (*Set, error) {
 			continue
 		}
 		parsed, found := format.Parse(f.name, f.text)
-		d, err := p.find(core.Point(path.Dir(f.name)))
+		d, err := p.find(policypoint.Point(path.Dir(f.name)))
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -16,7 +17,7 @@ func round9(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 func clamp01(x float64) float64 { return math.Max(0, math.Min(1, x)) }
 
-func wantGate(in *core.GateInput) (verdict string, confidence float64) {
+func wantGate(in *policypoint.GateInput) (verdict string, confidence float64) {
 	s, f := float64(in.Successes), float64(in.Failures)
 	uses := s + f + float64(in.Partials)
 	failureRate, freq := 0.0, 0.0
@@ -51,7 +52,7 @@ func wantGate(in *core.GateInput) (verdict string, confidence float64) {
 	return "retain", math.Min(.85, .42+.6*math.Min(math.Abs(.78-utility), math.Abs(utility-.32)))
 }
 
-func checkGate(t *testing.T, p *policy.Policies, in *core.GateInput) string {
+func checkGate(t *testing.T, p *policy.Policies, in *policypoint.GateInput) string {
 	t.Helper()
 	got := p.Gate(context.Background(), in)
 	verdict, confidence := wantGate(in)
@@ -68,12 +69,12 @@ func TestDefaultGateIsTheFormulaOverAGrid(t *testing.T) {
 	*factors[2] = 1
 	for _, counts := range [][3]int64{{}, {1, 0, 0}, {0, 0, 1}, {0, 0, 2}, {3, 0, 0}, {3, 0, 1}, {2, 1, 1}, {1, 0, 3}, {3, 0, 7}, {2, 1, 7}, {0, 0, 12}, {30, 1, 2}} {
 		for _, q := range []float64{0, .3, 1} {
-			for _, react := range []core.ReactEvidence{{}, {ToolFailures: 5}, {Good: 40, Recurrence: 1}, {ToolFailures: 9, Good: 1, Recurrence: .25}} {
-				for _, graph := range []core.GraphEvidence{{}, {Known: true}, {Known: true, PathReachable: true}, {Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}} {
+			for _, react := range []policypoint.ReactEvidence{{}, {ToolFailures: 5}, {Good: 40, Recurrence: 1}, {ToolFailures: 9, Good: 1, Recurrence: .25}} {
+				for _, graph := range []policypoint.GraphEvidence{{}, {Known: true}, {Known: true, PathReachable: true}, {Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}} {
 					for i, omega := range factors {
-						in := &core.GateInput{
+						in := &policypoint.GateInput{
 							Successes: counts[0], Partials: counts[1], Failures: counts[2], RelevantTurns: 8 + int64(i), LastOutcomeError: i == 1,
-							Q: q, React: react, Graph: graph, Omega: core.OmegaFactors{UpstreamStatus: omega},
+							Q: q, React: react, Graph: graph, Omega: policypoint.OmegaFactors{UpstreamStatus: omega},
 						}
 						seen[checkGate(t, p, in)]++
 					}
@@ -94,10 +95,10 @@ func TestDefaultGateIsTheFormulaForEachCountOfUses(t *testing.T) {
 	for uses := range int64(13) {
 		for failures := range uses + 1 {
 			for successes := range uses - failures + 1 {
-				in := &core.GateInput{Utility: .5, Successes: successes, Partials: uses - failures - successes, Failures: failures, Graph: core.GraphEvidence{Known: true}}
+				in := &policypoint.GateInput{Utility: .5, Successes: successes, Partials: uses - failures - successes, Failures: failures, Graph: policypoint.GraphEvidence{Known: true}}
 				seen[checkGate(t, p, in)]++
-				in.Graph, in.Q = core.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}, 1
-				in.React, in.Omega.UpstreamStatus = core.ReactEvidence{Good: 98, Recurrence: 1}, new(float64)
+				in.Graph, in.Q = policypoint.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}, 1
+				in.React, in.Omega.UpstreamStatus = policypoint.ReactEvidence{Good: 98, Recurrence: 1}, new(float64)
 				*in.Omega.UpstreamStatus = 1
 				seen[checkGate(t, p, in)]++
 			}
@@ -117,10 +118,10 @@ func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 			{0, 0, 0}, {2, 0, 0}, {3, 0, 0}, {3, 0, 1}, {74, 0, 26}, {2, 0, 1}, {0, 0, 2}, {0, 0, 1}, {3, 0, 7}, {31, 0, 69}, {3, 0, 6}, {0, 1, 8}, {0, 1, 9},
 		} {
 			for _, turns := range []int64{9, 10} {
-				in := &core.GateInput{Utility: .5, Successes: counts[0], Partials: counts[1], Failures: counts[2], RelevantTurns: turns, Graph: core.GraphEvidence{Known: true}}
+				in := &policypoint.GateInput{Utility: .5, Successes: counts[0], Partials: counts[1], Failures: counts[2], RelevantTurns: turns, Graph: policypoint.GraphEvidence{Known: true}}
 				if utility > .5 {
-					in.Graph = core.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}
-					in.React = core.ReactEvidence{Good: 98, Recurrence: 1}
+					in.Graph = policypoint.GraphEvidence{Known: true, PathReachable: true, Dependency: 1, Decomposition: 1}
+					in.React = policypoint.ReactEvidence{Good: 98, Recurrence: 1}
 				}
 				rest := .32*in.React.Lane() + .23*in.Graph.Lane() + .25*in.OmegaLane()
 				in.Q = (utility - rest) / .20
@@ -134,11 +135,11 @@ func TestDefaultGateIsTheFormulaAtEveryBound(t *testing.T) {
 }
 
 // rate9 is the hit rate without the effect of its starting value.
-func rate9(in *core.RetentionInput) float64 {
+func rate9(in *policypoint.RetentionInput) float64 {
 	return min(1, in.HitRate/(1-math.Pow(.9, float64(in.RelevantTurns))))
 }
 
-func wantRetention(in *core.RetentionInput) (float64, string) {
+func wantRetention(in *policypoint.RetentionInput) (float64, string) {
 	w, gap := in.Weights, in.Turn-in.CreatedTurn
 	if in.Hits > 0 {
 		gap = in.Turn - in.LastHitTurn
@@ -172,7 +173,7 @@ func TestDefaultRetentionIsTheFormulaOverAGrid(t *testing.T) {
 		for _, ttl := range []float64{.05, .15 - 2e-9, .15, .2, .35 - 2e-9, .35 - 1e-10, .35, .5 - 2e-9, .5 - 1e-10, .5, .9} {
 			for _, counts := range [][3]int64{{}, {3, 0, 0}, {3, 0, 1}, {2, 1, 7}, {2, 0, 1}, {0, 0, 2}} {
 				for i := range int64(8) {
-					in := &core.RetentionInput{
+					in := &policypoint.RetentionInput{
 						State: state, Turn: 100, CreatedTurn: 40 + 10*i, LastHitTurn: 95, Hits: i % 2, MissStreak: i % 3, RelevantTurns: 3 + i%4,
 						Gated: i > 4, SinceGate: 8 + i%3, GateRest: 10, SinceCooled: 19 + i%2, CoolingWait: 20, Sessions: i % 3, Successes: counts[0], Partials: counts[1], Failures: counts[2],
 						Utility: .5, Weights: core.DefaultRetentionWeights(),

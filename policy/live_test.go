@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -32,7 +33,7 @@ func deny(namespace, condition, code string) string {
 
 // The check of a store's decisions uses the domain's list of points.
 func TestThePointsAreThoseOfTheDomain(t *testing.T) {
-	if diff := cmp.Diff(core.PolicyPoints(), policy.AllPoints().Names()); diff != "" {
+	if diff := cmp.Diff(policypoint.Points(), policy.AllPoints().Names()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -59,12 +60,12 @@ func TestTheMostSpecificPolicyDecidesFirst(t *testing.T) {
 		"a/b/c 4": "tree", "a 4": "tree", "ab 4": "all", "a/bc 2": "all", " 2": "all",
 	} {
 		namespace, depth, _ := strings.Cut(name, " ")
-		in := &core.ReflectInput{Namespace: namespace, Depth: int64(depth[0] - '0')}
+		in := &policypoint.ReflectInput{Namespace: namespace, Depth: int64(depth[0] - '0')}
 		if got := p.Reflect(context.Background(), in); got.Code != want || got.Allow != (want == "") || got.Decision.Failure != nil {
 			t.Errorf("%s: got %+v, want %q", name, got, want)
 		}
 	}
-	chain, err := p.Set().Chain(core.PointReflect, "a/b")
+	chain, err := p.Set().Chain(policypoint.Reflect, "a/b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +138,12 @@ func TestAPolicyThatFailsIsSafe(t *testing.T) {
 		"loop/x.yaml", fails(`{"accept": true, "stop": false}`), "routing/x.yaml", fails(`{"confidence": "high"}`),
 		"injection/x.yaml", fails(`{"mode": "single", "route": "graph", "max_blocks": 1, "max_chars": 1}`))
 	ctx := context.Background()
-	retention := p.Retention(ctx, &core.RetentionInput{State: "cooling", TTLScore: .3})
-	gate := p.Gate(ctx, &core.GateInput{})
-	loop := p.Loop(ctx, &core.LoopInput{Valid: true, Accepted: true})
-	injection := p.Injection(ctx, &core.InjectionInput{})
-	routing := p.Routing(ctx, &core.RoutingInput{FinalScore: 1, Lead: 1})
-	for i, denied := range []core.Permission{p.Reflect(ctx, &core.ReflectInput{}), p.Admission(ctx, &core.AdmissionInput{}), p.Access(ctx, &core.AccessInput{Local: true})} {
+	retention := p.Retention(ctx, &policypoint.RetentionInput{State: "cooling", TTLScore: .3})
+	gate := p.Gate(ctx, &policypoint.GateInput{})
+	loop := p.Loop(ctx, &policypoint.LoopInput{Valid: true, Accepted: true})
+	injection := p.Injection(ctx, &policypoint.InjectionInput{})
+	routing := p.Routing(ctx, &policypoint.RoutingInput{FinalScore: 1, Lead: 1})
+	for i, denied := range []policypoint.Permission{p.Reflect(ctx, &policypoint.ReflectInput{}), p.Admission(ctx, &policypoint.AdmissionInput{}), p.Access(ctx, &policypoint.AccessInput{Local: true})} {
 		if denied.Allow || denied.Code != "policy_failed" {
 			t.Errorf("permission %d: %+v", i, denied)
 		}
@@ -151,7 +152,7 @@ func TestAPolicyThatFailsIsSafe(t *testing.T) {
 		routing.Confidence != "low" || injection.Mode != "classified" || injection.Route != "react" || injection.MaxBlocks != 12 || injection.MaxChars != 8000 {
 		t.Errorf("got %+v %+v %+v %+v %+v", retention, gate, loop, routing, injection)
 	}
-	for _, d := range []core.Decision{retention.Decision, gate.Decision, loop.Decision, injection.Decision, routing.Decision} {
+	for _, d := range []policypoint.Decision{retention.Decision, gate.Decision, loop.Decision, injection.Decision, routing.Decision} {
 		if d.Failure == nil || d.Failure.Code != "policy_failed" || d.Path != "match[0]" {
 			t.Errorf("%s: %+v", d.Point, d.Failure)
 		}
@@ -162,7 +163,7 @@ func TestADecisionOfACancelledCallIsSafe(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	p := policy.New(policy.AllPoints(), policy.Options{})
-	if got := p.Access(ctx, &core.AccessInput{Local: true}); got.Allow || got.Decision.Failure.Code != "cancelled" {
+	if got := p.Access(ctx, &policypoint.AccessInput{Local: true}); got.Allow || got.Decision.Failure.Code != "cancelled" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -179,7 +180,7 @@ func TestTheDecisionLogKeepsWhatCounts(t *testing.T) {
 	p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
 	ask := func(verb string, times int) {
 		for range times {
-			p.Access(context.Background(), &core.AccessInput{Local: true, Subject: "ada", Operation: verb, Namespace: "n"})
+			p.Access(context.Background(), &policypoint.AccessInput{Local: true, Subject: "ada", Operation: verb, Namespace: "n"})
 		}
 	}
 	ask("get", 250)
@@ -215,7 +216,7 @@ func TestMasksReachIntoObjectsWithoutTouchingThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	output := map[string]any{"user": map[string]any{"email": "a@b", "name": "Ada"}}
-	record, err := set.Decide(context.Background(), core.PointLoop, map[string]any{"output": output, "errors": []any{"secret"}}, core.SystemClock{})
+	record, err := set.Decide(context.Background(), policypoint.Loop, map[string]any{"output": output, "errors": []any{"secret"}}, core.SystemClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestASetIsReplacedAsAWhole(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for !stop.Load() {
-				if got := p.Reflect(context.Background(), &core.ReflectInput{Namespace: "a", Depth: 2}); got.Allow || got.Decision.Failure != nil {
+				if got := p.Reflect(context.Background(), &policypoint.ReflectInput{Namespace: "a", Depth: 2}); got.Allow || got.Decision.Failure != nil {
 					t.Errorf("undecided: %+v", got)
 					return
 				}

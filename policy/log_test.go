@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -25,9 +25,9 @@ func TestALogIsReadAsItWasWritten(t *testing.T) {
 	var written bytes.Buffer
 	log := policy.NewLog(&written)
 	p := policy.New(points, policy.Options{Log: log.Record, Clock: &coretest.Clock{}})
-	p.Gate(context.Background(), &core.GateInput{Namespace: "a<b", Successes: 3, Q: 1})
-	p.Loop(context.Background(), &core.LoopInput{Output: json.RawMessage(`{"n": 1152921504606846977, "f": 1.5}`)})
-	p.Injection(context.Background(), &core.InjectionInput{}) // not the hundredth: skipped
+	p.Gate(context.Background(), &policypoint.GateInput{Namespace: "a<b", Successes: 3, Q: 1})
+	p.Loop(context.Background(), &policypoint.LoopInput{Output: json.RawMessage(`{"n": 1152921504606846977, "f": 1.5}`)})
+	p.Injection(context.Background(), &policypoint.InjectionInput{}) // not the hundredth: skipped
 	if log.Err() != nil || strings.Count(written.String(), "\n") != 1 {
 		t.Fatalf("%v\n%s", log.Err(), &written)
 	}
@@ -89,7 +89,7 @@ func recordsOf(r policy.Record, n int) iter.Seq2[*policy.Record, error] {
 
 func gateRecord(at time.Time, output map[string]any) policy.Record {
 	return policy.Record{
-		At: at, Decision: core.Decision{Point: core.PointGate, Namespace: "a", File: "default/gate.yaml", Path: "match[3]"},
+		At: at, Decision: policypoint.Decision{Point: policypoint.Gate, Namespace: "a", File: "default/gate.yaml", Path: "match[3]"},
 		Inputs: map[string]any{"ns": "a", "uses": int64(4), "success_count": int64(4), "react": 0.5, "q_value": int64(1)},
 		Output: output,
 	}
@@ -107,19 +107,19 @@ func TestReplayReportsWhatWouldChange(t *testing.T) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	want := policy.Change{
-		At: at, Point: core.PointGate, Namespace: "a", Before: map[string]any{"verdict": "retain"},
+		At: at, Point: policypoint.Gate, Namespace: "a", Before: map[string]any{"verdict": "retain"},
 		After:      map[string]any{"verdict": "obsolete", "confidence": 1.0, "reason": "four"},
 		FileBefore: "default/gate.yaml match[3]", FileAfter: "gate/a.yaml match[0]",
 	}
 	if diff := cmp.Diff(want, r.Changes[2]); diff != "" {
 		t.Error(diff)
 	}
-	if want := []policy.ReplayedOutcome{{Point: core.PointGate, Before: "retain", After: "obsolete", Count: 3, Changed: 3}}; !slices.Equal(r.Outcomes, want) {
+	if want := []policy.ReplayedOutcome{{Point: policypoint.Gate, Before: "retain", After: "obsolete", Count: 3, Changed: 3}}; !slices.Equal(r.Outcomes, want) {
 		t.Errorf("got %+v", r.Outcomes)
 	}
 	same := map[string]any{"verdict": "obsolete", "confidence": int64(1), "reason": "four"} // 1.0 went through JSON
 	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, same), 2), policy.ReplayOptions{Since: time.Time{}}); err != nil || r.Decided != 2 || r.Changed != 0 ||
-		!slices.Equal(r.Outcomes, []policy.ReplayedOutcome{{Point: core.PointGate, Before: "obsolete", After: "obsolete", Count: 2}}) {
+		!slices.Equal(r.Outcomes, []policy.ReplayedOutcome{{Point: policypoint.Gate, Before: "obsolete", After: "obsolete", Count: 2}}) {
 		t.Errorf("nothing changes: got %+v, %v", r, err)
 	}
 	if r, err = set.Replay(context.Background(), recordsOf(gateRecord(at, nil), 2), policy.ReplayOptions{Since: at.Add(1)}); err != nil || r.Decided != 0 {
@@ -144,7 +144,7 @@ func TestReplay_ComparesEffects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := func(_ core.Point, inputs, output map[string]any) (map[string]any, []string) {
+	engine := func(_ policypoint.Point, inputs, output map[string]any) (map[string]any, []string) {
 		if inputs["memory_id"] == "kept" && output["verdict"] != "retain" {
 			return map[string]any{"verdict": "retain"}, []string{"named_uses"}
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/defaults"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/policy/program"
@@ -29,7 +29,7 @@ type point[I, O any] struct {
 
 // definition is a policy point without its Go types.
 type definition struct {
-	name core.Point
+	name policypoint.Point
 	doc  string
 	// failure describes what safe does.
 	failure string
@@ -130,14 +130,14 @@ func (p *point[I, O]) outcome(fields []any) O {
 // Points are the policy points of the host: the inputs and outputs of their policies, and
 // what decides if no file does. It is immutable.
 type Points struct {
-	retention *point[core.RetentionInput, core.RetentionOutcome]
-	gate      *point[core.GateInput, core.GateOutcome]
-	reflect   *point[core.ReflectInput, core.Permission]
-	loop      *point[core.LoopInput, core.LoopOutcome]
-	injection *point[core.InjectionInput, core.InjectionOutcome]
-	routing   *point[core.RoutingInput, core.RoutingOutcome]
-	admission *point[core.AdmissionInput, core.Permission]
-	access    *point[core.AccessInput, core.Permission]
+	retention *point[policypoint.RetentionInput, policypoint.RetentionOutcome]
+	gate      *point[policypoint.GateInput, policypoint.GateOutcome]
+	reflect   *point[policypoint.ReflectInput, policypoint.Permission]
+	loop      *point[policypoint.LoopInput, policypoint.LoopOutcome]
+	injection *point[policypoint.InjectionInput, policypoint.InjectionOutcome]
+	routing   *point[policypoint.RoutingInput, policypoint.RoutingOutcome]
+	admission *point[policypoint.AdmissionInput, policypoint.Permission]
+	access    *point[policypoint.AccessInput, policypoint.Permission]
 
 	list    []*definition
 	folders []TextFolder
@@ -167,8 +167,8 @@ func add[I, O any](all *Points, p point[I, O]) *point[I, O] {
 }
 
 // Names lists the points.
-func (p *Points) Names() []core.Point {
-	var names []core.Point
+func (p *Points) Names() []policypoint.Point {
+	var names []policypoint.Point
 	for _, d := range p.list {
 		names = append(names, d.name)
 	}
@@ -176,7 +176,7 @@ func (p *Points) Names() []core.Point {
 }
 
 // find returns a point by its name.
-func (p *Points) find(name core.Point) (*definition, error) {
+func (p *Points) find(name policypoint.Point) (*definition, error) {
 	for _, d := range p.list {
 		if d.name == name {
 			return d, nil

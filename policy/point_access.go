@@ -3,14 +3,14 @@ package policy
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-func accessPoint() point[core.AccessInput, core.Permission] {
-	type in = core.AccessInput
-	return point[in, core.Permission]{
-		definition: denying(core.PointAccess, "operation", "Whether a caller may use an operation in a namespace.", false),
+func accessPoint() point[policypoint.AccessInput, policypoint.Permission] {
+	type in = policypoint.AccessInput
+	return point[in, policypoint.Permission]{
+		definition: denying(policypoint.Access, "operation", "Whether a caller may use an operation in a namespace.", false),
 		inputs: []input[in]{
 			text("subject", "who was authorised: a token's subject, or operator on the command line", func(x *in) *string { return &x.Subject }, wordSize),
 			truth("local", "whether the request comes from the command line on this machine", func(x *in) *bool { return &x.Local }),
@@ -25,7 +25,7 @@ func accessPoint() point[core.AccessInput, core.Permission] {
 }
 
 // Access decides whether a caller may do something.
-func (p *Policies) Access(ctx context.Context, in *core.AccessInput) (out core.Permission) {
+func (p *Policies) Access(ctx context.Context, in *policypoint.AccessInput) (out policypoint.Permission) {
 	out, out.Decision = decide(ctx, p, p.points.access, in.Namespace, in)
 	return out
 }

@@ -3,14 +3,14 @@ package policy
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-func admissionPoint() point[core.AdmissionInput, core.Permission] {
-	type in = core.AdmissionInput
-	return point[in, core.Permission]{
-		definition: denying(core.PointAdmission, "plugin", "Whether a plugin may run. It is decided before each run's first call of the plugin, and again after an instance of it has ended.", true),
+func admissionPoint() point[policypoint.AdmissionInput, policypoint.Permission] {
+	type in = policypoint.AdmissionInput
+	return point[in, policypoint.Permission]{
+		definition: denying(policypoint.Admission, "plugin", "Whether a plugin may run. It is decided before each run's first call of the plugin, and again after an instance of it has ended.", true),
 		inputs: []input[in]{
 			text("ns", "the namespace in which it is to run", func(x *in) *string { return &x.Namespace }, namespaceSize),
 			text("plugin", "publisher/name", func(x *in) *string { return &x.Plugin }, wordSize),
@@ -27,7 +27,7 @@ func admissionPoint() point[core.AdmissionInput, core.Permission] {
 }
 
 // Admission decides whether a plugin may run.
-func (p *Policies) Admission(ctx context.Context, in *core.AdmissionInput) (out core.Permission) {
+func (p *Policies) Admission(ctx context.Context, in *policypoint.AdmissionInput) (out policypoint.Permission) {
 	out, out.Decision = decide(ctx, p, p.points.admission, in.Namespace, in)
 	return out
 }

@@ -4,18 +4,18 @@ import (
 	"context"
 	"slices"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-func gatePoint() point[core.GateInput, core.GateOutcome] {
-	type in = core.GateInput
-	return point[in, core.GateOutcome]{
+func gatePoint() point[policypoint.GateInput, policypoint.GateOutcome] {
+	type in = policypoint.GateInput
+	return point[in, policypoint.GateOutcome]{
 		definition: definition{
 			subject: "memory_id",
-			name:    core.PointGate, doc: "Whether a memory is kept, purged or promoted. The gate itself checks what else a purge or promotion needs.",
+			name:    policypoint.Gate, doc: "Whether a memory is kept, purged or promoted. The gate itself checks what else a purge or promotion needs.",
 			failure: "retain, with confidence 0",
-			safe:    func(named) []any { return []any{core.VerdictRetain, 0.0, "the policy failed"} },
+			safe:    func(named) []any { return []any{policypoint.VerdictRetain, 0.0, "the policy failed"} },
 			ranges:  map[string]program.Range{"confidence": {Least: 0, Greatest: 1}},
 			notable: func(named, []any) bool { return true },
 		},
@@ -37,25 +37,25 @@ func gatePoint() point[core.GateInput, core.GateOutcome] {
 			truth("gated", "whether the gate decided on it before", func(x *in) *bool { return &x.Gated }),
 			decimal("utility_score", "moving average of its uses' rewards, 0 to 1", func(x *in) *float64 { return &x.Utility }),
 			decimal("q_value", "how useful it is, as learned from the outcomes of earlier turns, 0 to 1", func(x *in) *float64 { return &x.Q }),
-		}, slices.Concat(gateLanes(), facts(func(x *in) *core.MemoryFacts { return &x.Facts }))...),
-		fields: []field[core.GateOutcome]{
-			{"verdict", "string", "what happens to the memory", func(o *core.GateOutcome, v any) { o.Verdict = v.(string) },
-				[]string{core.VerdictRetain, core.VerdictObsolete, core.VerdictPromote}, false},
-			{"confidence", "double", "how sure the verdict is", func(o *core.GateOutcome, v any) { o.Confidence = v.(float64) }, nil, false},
-			{"reason", "string", "a line that says why", func(o *core.GateOutcome, v any) { o.Reason = v.(string) }, nil, true},
+		}, slices.Concat(gateLanes(), facts(func(x *in) *policypoint.MemoryFacts { return &x.Facts }))...),
+		fields: []field[policypoint.GateOutcome]{
+			{"verdict", "string", "what happens to the memory", func(o *policypoint.GateOutcome, v any) { o.Verdict = v.(string) },
+				[]string{policypoint.VerdictRetain, policypoint.VerdictObsolete, policypoint.VerdictPromote}, false},
+			{"confidence", "double", "how sure the verdict is", func(o *policypoint.GateOutcome, v any) { o.Confidence = v.(float64) }, nil, false},
+			{"reason", "string", "a line that says why", func(o *policypoint.GateOutcome, v any) { o.Reason = v.(string) }, nil, true},
 		},
 	}
 }
 
 // Gate implements gate.Policy.
-func (p *Policies) Gate(ctx context.Context, in *core.GateInput) (out core.GateOutcome) {
+func (p *Policies) Gate(ctx context.Context, in *policypoint.GateInput) (out policypoint.GateOutcome) {
 	out, out.Decision = decide(ctx, p, p.points.gate, in.Namespace, in)
 	return out
 }
 
 // gateLanes are the gate's inputs that come from evidence.
-func gateLanes() []input[core.GateInput] {
-	type in = core.GateInput
+func gateLanes() []input[policypoint.GateInput] {
+	type in = policypoint.GateInput
 	return []input[in]{
 		computed("react", "double", "score of the evidence from tool calls, 0 to 1", func(x *in) program.Value { return program.Double(x.React.Lane()) }),
 		whole("good", "tool calls that went well or were recovered from, in turns that used it", func(x *in) *int64 { return &x.React.Good }),
@@ -78,6 +78,6 @@ func gateLanes() []input[core.GateInput] {
 
 // RecordedGate is the gate's input in a recorded decision, and whether the record has all of it,
 // texts aside.
-func (p *Points) RecordedGate(inputs map[string]any) (in *core.GateInput, whole bool) {
+func (p *Points) RecordedGate(inputs map[string]any) (in *policypoint.GateInput, whole bool) {
 	return p.gate.recorded(inputs)
 }

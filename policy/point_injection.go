@@ -4,16 +4,16 @@ import (
 	"context"
 	"math"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
-	type in = core.InjectionInput
-	type out = core.InjectionOutcome
+func injectionPoint() point[policypoint.InjectionInput, policypoint.InjectionOutcome] {
+	type in = policypoint.InjectionInput
+	type out = policypoint.InjectionOutcome
 	return point[in, out]{
 		definition: definition{
-			name: core.PointInjection, doc: "How much a turn's prompt may hold, in which mode, and with which roles.",
+			name: policypoint.Injection, doc: "How much a turn's prompt may hold, in which mode, and with which roles.",
 			failure: "the built-in defaults",
 			safe: func(named) []any {
 				return []any{"classified", "react", int64(12), int64(8000), nil, nil, nil, nil, nil, nil}
@@ -51,7 +51,7 @@ func injectionPoint() point[core.InjectionInput, core.InjectionOutcome] {
 }
 
 // Injection decides what a turn's prompt context holds.
-func (p *Policies) Injection(ctx context.Context, in *core.InjectionInput) (out core.InjectionOutcome) {
+func (p *Policies) Injection(ctx context.Context, in *policypoint.InjectionInput) (out policypoint.InjectionOutcome) {
 	out, out.Decision = decide(ctx, p, p.points.injection, in.Namespace, in)
 	return out
 }

@@ -7,16 +7,17 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-func loopPoint() point[core.LoopInput, core.LoopOutcome] {
-	type in = core.LoopInput
-	return point[in, core.LoopOutcome]{
+func loopPoint() point[policypoint.LoopInput, policypoint.LoopOutcome] {
+	type in = policypoint.LoopInput
+	return point[in, policypoint.LoopOutcome]{
 		definition: definition{
 			subject: "workflow",
-			name:    core.PointLoop, doc: "Whether an attempt passes, and whether a loop gives up, after each verdict.",
+			name:    policypoint.Loop, doc: "Whether an attempt passes, and whether a loop gives up, after each verdict.",
 			failure: "not accepted, and stop; the run ends with status error",
 			safe:    func(named) []any { return []any{false, true} },
 			notable: func(n named, out []any) bool { return out[0] != n.get("accepted") || out[1] == true },
@@ -34,15 +35,15 @@ func loopPoint() point[core.LoopInput, core.LoopOutcome] {
 			computed("history", "list(dyn)", "the judged attempts, this one included: iteration, output, score, valid, errors, feedback", func(x *in) program.Value { return decodedList(x.History) }, listCount),
 			computed("usage", "map(string, dyn)", "what the loop consumed: tokens, tokens_in, tokens_out, cost_usd, wall_ms", func(x *in) program.Value { return usage(x.Usage) }),
 		},
-		fields: []field[core.LoopOutcome]{
-			{"accept", "bool", "whether the attempt passes", func(o *core.LoopOutcome, v any) { o.Accept = v.(bool) }, nil, false},
-			{"stop", "bool", "whether the loop gives up", func(o *core.LoopOutcome, v any) { o.Stop = v.(bool) }, nil, false},
+		fields: []field[policypoint.LoopOutcome]{
+			{"accept", "bool", "whether the attempt passes", func(o *policypoint.LoopOutcome, v any) { o.Accept = v.(bool) }, nil, false},
+			{"stop", "bool", "whether the loop gives up", func(o *policypoint.LoopOutcome, v any) { o.Stop = v.(bool) }, nil, false},
 		},
 	}
 }
 
 // Loop implements loop.Policy.
-func (p *Policies) Loop(ctx context.Context, in *core.LoopInput) (out core.LoopOutcome) {
+func (p *Policies) Loop(ctx context.Context, in *policypoint.LoopInput) (out policypoint.LoopOutcome) {
 	out, out.Decision = decide(ctx, p, p.points.loop, in.Namespace, in)
 	return out
 }

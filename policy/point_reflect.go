@@ -3,14 +3,14 @@ package policy
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-func reflectPoint() point[core.ReflectInput, core.Permission] {
-	type in = core.ReflectInput
-	return point[in, core.Permission]{
-		definition: denying(core.PointReflect, "agent_id", "Whether a reflection may be written. Whatever a policy decides, the namespace's depth cap applies.", true),
+func reflectPoint() point[policypoint.ReflectInput, policypoint.Permission] {
+	type in = policypoint.ReflectInput
+	return point[in, policypoint.Permission]{
+		definition: denying(policypoint.Reflect, "agent_id", "Whether a reflection may be written. Whatever a policy decides, the namespace's depth cap applies.", true),
 		inputs: []input[in]{
 			text("ns", "where the reflection goes", func(x *in) *string { return &x.Namespace }, namespaceSize),
 			text("agent_id", "who reflects", func(x *in) *string { return &x.AgentID }, wordSize),
@@ -29,8 +29,8 @@ func reflectPoint() point[core.ReflectInput, core.Permission] {
 	}
 }
 
-// Reflect implements [core.ReflectPolicy].
-func (p *Policies) Reflect(ctx context.Context, in *core.ReflectInput) (out core.Permission) {
+// Reflect implements [policypoint.ReflectPolicy].
+func (p *Policies) Reflect(ctx context.Context, in *policypoint.ReflectInput) (out policypoint.Permission) {
 	out, out.Decision = decide(ctx, p, p.points.reflect, in.Namespace, in)
 	return out
 }

@@ -4,16 +4,16 @@ import (
 	"context"
 	"slices"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
-func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
-	type in = core.RetentionInput
-	return point[in, core.RetentionOutcome]{
+func retentionPoint() point[policypoint.RetentionInput, policypoint.RetentionOutcome] {
+	type in = policypoint.RetentionInput
+	return point[in, policypoint.RetentionOutcome]{
 		definition: definition{
 			subject: "memory_id",
-			name:    core.PointRetention, doc: "Which state a memory is in, after feedback or a sweep.",
+			name:    policypoint.Retention, doc: "Which state a memory is in, after feedback or a sweep.",
 			failure: "no transition",
 			safe:    func(n named) []any { return []any{n.get("ttl_score"), n.get("state")} },
 			notable: func(n named, out []any) bool { return n.get("state") != out[1] },
@@ -44,24 +44,24 @@ func retentionPoint() point[core.RetentionInput, core.RetentionOutcome] {
 			decimal("utility_score", "moving average of its uses' rewards, 0 to 1", func(x *in) *float64 { return &x.Utility }),
 			decimal("q_value", "how useful it is, as learned from the outcomes of earlier turns, 0 to 1", func(x *in) *float64 { return &x.Q }),
 			decimal("ttl_score", "its last score", func(x *in) *float64 { return &x.TTLScore }),
-		}, slices.Concat(retentionWeights(), facts(func(x *in) *core.MemoryFacts { return &x.Facts }))...),
-		fields: []field[core.RetentionOutcome]{
-			{"ttl_score", "double", "the memory's new score", func(o *core.RetentionOutcome, v any) { o.TTLScore = v.(float64) }, nil, false},
-			{"state", "string", "the state that it should be in", func(o *core.RetentionOutcome, v any) { o.State = v.(string) },
+		}, slices.Concat(retentionWeights(), facts(func(x *in) *policypoint.MemoryFacts { return &x.Facts }))...),
+		fields: []field[policypoint.RetentionOutcome]{
+			{"ttl_score", "double", "the memory's new score", func(o *policypoint.RetentionOutcome, v any) { o.TTLScore = v.(float64) }, nil, false},
+			{"state", "string", "the state that it should be in", func(o *policypoint.RetentionOutcome, v any) { o.State = v.(string) },
 				[]string{"open", "active", "cooling", "revalidate_pending"}, false},
 		},
 	}
 }
 
-// Retention implements [core.RetentionPolicy].
-func (p *Policies) Retention(ctx context.Context, in *core.RetentionInput) (out core.RetentionOutcome) {
+// Retention implements [policypoint.RetentionPolicy].
+func (p *Policies) Retention(ctx context.Context, in *policypoint.RetentionInput) (out policypoint.RetentionOutcome) {
 	out, out.Decision = decide(ctx, p, p.points.retention, in.Namespace, in)
 	return out
 }
 
 // retentionWeights are the retention's inputs that come from governance.
-func retentionWeights() []input[core.RetentionInput] {
-	type in = core.RetentionInput
+func retentionWeights() []input[policypoint.RetentionInput] {
+	type in = policypoint.RetentionInput
 	return []input[in]{
 		decimal("w_hit", "governance: weight of hit_rate", func(x *in) *float64 { return &x.Weights.Hit }),
 		decimal("w_utility", "governance: weight of utility_score", func(x *in) *float64 { return &x.Weights.Utility }),
@@ -74,7 +74,7 @@ func retentionWeights() []input[core.RetentionInput] {
 }
 
 // RecordedRetention is the retention's input in a recorded decision.
-func (p *Points) RecordedRetention(inputs map[string]any) *core.RetentionInput {
+func (p *Points) RecordedRetention(inputs map[string]any) *policypoint.RetentionInput {
 	in, _ := p.retention.recorded(inputs)
 	return in
 }

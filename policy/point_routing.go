@@ -3,14 +3,14 @@ package policy
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
-func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
-	type in = core.RoutingInput
-	return point[in, core.RoutingOutcome]{
+func routingPoint() point[policypoint.RoutingInput, policypoint.RoutingOutcome] {
+	type in = policypoint.RoutingInput
+	return point[in, policypoint.RoutingOutcome]{
 		definition: definition{
-			name: core.PointRouting, doc: "How sure the best candidate of a discovery is: high recommends it, medium asks a question, low recommends nothing (execution_blocked).",
+			name: policypoint.Routing, doc: "How sure the best candidate of a discovery is: high recommends it, medium asks a question, low recommends nothing (execution_blocked).",
 			failure: "low",
 			safe:    func(named) []any { return []any{"low"} },
 		},
@@ -22,14 +22,14 @@ func routingPoint() point[core.RoutingInput, core.RoutingOutcome] {
 			decimal("lead", "how far the next candidate's final_score is below this one's", func(x *in) *float64 { return &x.Lead }),
 			whole("candidates", "how many candidates there are", func(x *in) *int64 { return &x.Candidates }),
 		},
-		fields: []field[core.RoutingOutcome]{
-			{"confidence", "string", "the confidence band", func(o *core.RoutingOutcome, v any) { o.Confidence = v.(string) }, []string{"high", "medium", "low"}, false},
+		fields: []field[policypoint.RoutingOutcome]{
+			{"confidence", "string", "the confidence band", func(o *policypoint.RoutingOutcome, v any) { o.Confidence = v.(string) }, []string{"high", "medium", "low"}, false},
 		},
 	}
 }
 
 // Routing decides how sure a recommendation is.
-func (p *Policies) Routing(ctx context.Context, in *core.RoutingInput) (out core.RoutingOutcome) {
+func (p *Policies) Routing(ctx context.Context, in *policypoint.RoutingInput) (out policypoint.RoutingOutcome) {
 	out, out.Decision = decide(ctx, p, p.points.routing, in.Namespace, in)
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 	// Decided is called with the point and the outcome of each decision, recorded or not: the
 	// outcome's word, such as "allow", or "failed" if no policy could decide. It must be safe for
 	// concurrent use and return soon. It may be nil.
-	Decided func(point core.Point, word string)
+	Decided func(point policypoint.Point, word string)
 	// Clock gives the times of records. nil means the system clock.
 	Clock core.Clock
 	// SampleEvery means that one in this number of decisions that change nothing is
@@ -42,7 +43,7 @@ type Policies struct {
 	current atomic.Pointer[Set]
 	source  func(context.Context) (*Set, error)
 	log     *sampler
-	decided func(core.Point, string)
+	decided func(policypoint.Point, string)
 	clock   core.Clock
 }
 
@@ -86,7 +87,7 @@ func (p *Policies) Replace(set *Set) { p.current.Store(set) }
 type worded interface{ Word() string }
 
 // decide decides at a point with Go types.
-func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, core.Decision) {
+func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, policypoint.Decision) {
 	inputs := named{at.env, &bound[I]{in, at.gets}}
 	set, err := p.deciding(ctx)
 	var began time.Time
@@ -114,14 +115,14 @@ func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], 
 // undecided is the decision if there is no usable set of policies.
 func (d *definition) undecided(namespace string, in named, err error) decided {
 	base := d.base()
-	return decided{policy: base, fields: d.safe(in), Decision: core.Decision{
+	return decided{policy: base, fields: d.safe(in), Decision: policypoint.Decision{
 		Point: d.name, Namespace: namespace, File: base.File(), Digest: base.Digest(), Failure: core.NewErrorInfo(err), Unread: err,
 	}}
 }
 
 // decided is a decision with the outcome's fields.
 type decided struct {
-	core.Decision
+	policypoint.Decision
 	fields []any
 	policy *Policy
 }
@@ -164,7 +165,7 @@ func (p *Policy) decide(ctx context.Context, namespace string, in named) (made d
 
 func (p *Policy) made(namespace string, result program.Result) decided {
 	source := p.program.Policy()
-	return decided{policy: p, fields: result.Fields, Decision: core.Decision{
+	return decided{policy: p, fields: result.Fields, Decision: policypoint.Decision{
 		Point: p.point.name, Namespace: namespace, File: source.File, Digest: source.Digest,
 		Rule: result.Match.Rule, Path: result.Match.Path, Condition: result.Match.Condition,
 		Explanation: result.Explanation, Cost: result.Cost,

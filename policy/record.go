@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -17,7 +18,7 @@ import (
 // Record is a decision as decision logs store it. Replays decide it again.
 type Record struct {
 	At time.Time `json:"at"`
-	core.Decision
+	policypoint.Decision
 	// Inputs are by name. Inputs that the policy masks are left out, and Masked lists
 	// them.
 	Inputs map[string]any `json:"inputs"`
@@ -37,7 +38,7 @@ type Record struct {
 
 // Shadow is a shadow policy's decision that differs from the decision in force.
 type Shadow struct {
-	core.Decision
+	policypoint.Decision
 	Output map[string]any `json:"output"`
 }
 
@@ -84,7 +85,7 @@ const sampleEvery = 100
 type sampler struct {
 	every  uint64
 	write  func(context.Context, *Record)
-	points map[core.Point]*tally
+	points map[policypoint.Point]*tally
 }
 
 // tally counts the decisions of a point that change nothing, and how many of them weren't
@@ -92,7 +93,7 @@ type sampler struct {
 type tally struct{ seen, skipped atomic.Uint64 }
 
 func newSampler(points *Points, o *Options) *sampler {
-	s := &sampler{every: o.SampleEvery, write: o.Log, points: map[core.Point]*tally{}}
+	s := &sampler{every: o.SampleEvery, write: o.Log, points: map[policypoint.Point]*tally{}}
 	if s.every == 0 {
 		s.every = sampleEvery
 	}
@@ -106,8 +107,8 @@ func newSampler(points *Points, o *Options) *sampler {
 
 // Unrecorded counts, for each point, the decisions that weren't recorded since its last
 // record. Points without any are left out.
-func (p *Policies) Unrecorded() map[core.Point]uint64 {
-	counts := map[core.Point]uint64{}
+func (p *Policies) Unrecorded() map[policypoint.Point]uint64 {
+	counts := map[policypoint.Point]uint64{}
 	if p.log == nil {
 		return counts
 	}
@@ -155,7 +156,7 @@ func (s *Set) record(d *definition, made decided, shadow *Shadow, in named, at t
 // hide removes the texts that depend on masked inputs from a decision and its output, and
 // lists them. The message of a failure is removed if any part of the policy names such an
 // input, since it may quote it.
-func hide(policy *Policy, made *core.Decision, output map[string]any, masked []string) (hidden []string) {
+func hide(policy *Policy, made *policypoint.Decision, output map[string]any, masked []string) (hidden []string) {
 	quotes := func(part string) bool {
 		return slices.ContainsFunc(masked, func(mask string) bool { return policy.program.Reads(made.Path, part, mask) })
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -19,27 +20,27 @@ import (
 func TestWhatIsRecordedAlways(t *testing.T) {
 	points := policy.AllPoints()
 	ctx := context.Background()
-	cooling := core.RetentionInput{State: "cooling", HitRate: 1, Weights: core.DefaultRetentionWeights()}
+	cooling := policypoint.RetentionInput{State: "cooling", HitRate: 1, Weights: core.DefaultRetentionWeights()}
 	for name, test := range map[string]struct {
 		files  []string
 		decide func(p *policy.Policies)
 		always bool
 	}{
-		"the gate":                             {nil, func(p *policy.Policies) { p.Gate(ctx, &core.GateInput{}) }, true},
-		"reflect, also where it allows":        {nil, func(p *policy.Policies) { p.Reflect(ctx, &core.ReflectInput{}) }, true},
-		"admission, also where it allows":      {nil, func(p *policy.Policies) { p.Admission(ctx, &core.AdmissionInput{}) }, true},
-		"access denied":                        {nil, func(p *policy.Policies) { p.Access(ctx, &core.AccessInput{}) }, true},
-		"access allowed":                       {nil, func(p *policy.Policies) { p.Access(ctx, &core.AccessInput{Local: true}) }, false},
+		"the gate":                             {nil, func(p *policy.Policies) { p.Gate(ctx, &policypoint.GateInput{}) }, true},
+		"reflect, also where it allows":        {nil, func(p *policy.Policies) { p.Reflect(ctx, &policypoint.ReflectInput{}) }, true},
+		"admission, also where it allows":      {nil, func(p *policy.Policies) { p.Admission(ctx, &policypoint.AdmissionInput{}) }, true},
+		"access denied":                        {nil, func(p *policy.Policies) { p.Access(ctx, &policypoint.AccessInput{}) }, true},
+		"access allowed":                       {nil, func(p *policy.Policies) { p.Access(ctx, &policypoint.AccessInput{Local: true}) }, false},
 		"retention that changes the state":     {nil, func(p *policy.Policies) { p.Retention(ctx, &cooling) }, true},
-		"retention that doesn't":               {nil, func(p *policy.Policies) { p.Retention(ctx, &core.RetentionInput{State: "open"}) }, false},
-		"a loop that goes by the workflow":     {nil, func(p *policy.Policies) { p.Loop(ctx, &core.LoopInput{Accepted: true}) }, false},
-		"a loop that doesn't":                  {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": valid, "stop": false}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &core.LoopInput{Accepted: true}) }, true},
-		"a loop that is given up":              {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": accepted, "stop": true}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &core.LoopInput{}) }, true},
-		"injection":                            {nil, func(p *policy.Policies) { p.Injection(ctx, &core.InjectionInput{}) }, false},
-		"routing":                              {nil, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, false},
-		"a failure":                            {[]string{"routing/a.yaml", `rule: {match: [{condition: 1 / candidates > 0, output: '{"confidence": "high"}'}]}`}, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, true},
-		"what a shadow would decide otherwise": {[]string{"routing/a.yaml", `{shadow: true, rule: {match: [{output: '{"confidence": "high"}'}]}}`}, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, true},
-		"what a shadow would decide alike":     {[]string{"routing/a.yaml", `{shadow: true, rule: {match: [{output: '{"confidence": "low"}'}]}}`}, func(p *policy.Policies) { p.Routing(ctx, &core.RoutingInput{}) }, false},
+		"retention that doesn't":               {nil, func(p *policy.Policies) { p.Retention(ctx, &policypoint.RetentionInput{State: "open"}) }, false},
+		"a loop that goes by the workflow":     {nil, func(p *policy.Policies) { p.Loop(ctx, &policypoint.LoopInput{Accepted: true}) }, false},
+		"a loop that doesn't":                  {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": valid, "stop": false}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &policypoint.LoopInput{Accepted: true}) }, true},
+		"a loop that is given up":              {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": accepted, "stop": true}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &policypoint.LoopInput{}) }, true},
+		"injection":                            {nil, func(p *policy.Policies) { p.Injection(ctx, &policypoint.InjectionInput{}) }, false},
+		"routing":                              {nil, func(p *policy.Policies) { p.Routing(ctx, &policypoint.RoutingInput{}) }, false},
+		"a failure":                            {[]string{"routing/a.yaml", `rule: {match: [{condition: 1 / candidates > 0, output: '{"confidence": "high"}'}]}`}, func(p *policy.Policies) { p.Routing(ctx, &policypoint.RoutingInput{}) }, true},
+		"what a shadow would decide otherwise": {[]string{"routing/a.yaml", `{shadow: true, rule: {match: [{output: '{"confidence": "high"}'}]}}`}, func(p *policy.Policies) { p.Routing(ctx, &policypoint.RoutingInput{}) }, true},
+		"what a shadow would decide alike":     {[]string{"routing/a.yaml", `{shadow: true, rule: {match: [{output: '{"confidence": "low"}'}]}}`}, func(p *policy.Policies) { p.Routing(ctx, &policypoint.RoutingInput{}) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, err := points.Load(folder(test.files...))
@@ -62,12 +63,12 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	var records []*policy.Record
 	p := policy.New(policy.AllPoints(), policy.Options{SampleFrom: 98, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
 	for range 5 {
-		p.Routing(context.Background(), &core.RoutingInput{})
+		p.Routing(context.Background(), &policypoint.RoutingInput{})
 	}
 	if len(records) != 1 || records[0].Skipped != 1 {
 		t.Errorf("got %+v", records)
 	}
-	if diff := cmp.Diff(map[core.Point]uint64{core.PointRouting: 3}, p.Unrecorded()); diff != "" {
+	if diff := cmp.Diff(map[policypoint.Point]uint64{policypoint.Routing: 3}, p.Unrecorded()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -78,7 +79,7 @@ func TestARecordIsOfBoundedSize(t *testing.T) {
 	points := policy.AllPoints()
 	set := points.Defaults()
 	values := map[string]any{"output": strings.Repeat("x", policy.MaxRecordBytes), "accepted": true}
-	large, err := set.Decide(context.Background(), core.PointLoop, values, core.SystemClock{})
+	large, err := set.Decide(context.Background(), policypoint.Loop, values, core.SystemClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +102,11 @@ func TestARecordIsOfBoundedSize(t *testing.T) {
 
 func TestTheOutcomeOfARecordIsNoContent(t *testing.T) {
 	points := policy.AllPoints()
-	record := &policy.Record{Decision: core.Decision{Point: core.PointGate}, Output: map[string]any{"verdict": "retain", "confidence": 0.5, "reason": "of Ada"}}
+	record := &policy.Record{Decision: policypoint.Decision{Point: policypoint.Gate}, Output: map[string]any{"verdict": "retain", "confidence": 0.5, "reason": "of Ada"}}
 	if got := string(jsontext.MustEncode(points.Outcome(record))); got != `{"confidence":0.5,"verdict":"retain"}` {
 		t.Errorf("got %s", got)
 	}
-	record = &policy.Record{Decision: core.Decision{Point: core.PointReflect}, Output: map[string]any{"allow": false, "code": "ada", "reason": "of Ada"}}
+	record = &policy.Record{Decision: policypoint.Decision{Point: policypoint.Reflect}, Output: map[string]any{"allow": false, "code": "ada", "reason": "of Ada"}}
 	if got := string(jsontext.MustEncode(points.Outcome(record))); got != `{"allow":false}` {
 		t.Errorf("got %s", got)
 	}
@@ -120,7 +121,7 @@ rule:
         output.n == 7 && errors[0].message == "m" && size(history) == 2 && history[1].score > 0.4
         && usage.tokens == 3 && usage.wall_ms == 5 && best_score == 0.9 && !valid && accepted
       output: '{"accept": true, "stop": true}'`)
-	in := &core.LoopInput{
+	in := &policypoint.LoopInput{
 		Accepted: true, BestScore: .9, Errors: []sdk.Finding{{Message: "m"}}, Output: json.RawMessage(`{"n": 7}`),
 		History: [][]byte{[]byte(`{"score":0.9}`), []byte(`{"score":0.5}`)},
 		Usage:   core.RunUsage{Usage: sdk.Usage{TokensIn: 1, TokensOut: 2}, WallMillis: 5},
@@ -128,7 +129,7 @@ rule:
 	if out := p.Loop(context.Background(), in); !out.Accept || !out.Stop || out.Decision.File != "loop/a.yaml" {
 		t.Errorf("got %+v", out)
 	}
-	if out := p.Loop(context.Background(), &core.LoopInput{}); out.Accept || out.Decision.File != "default/loop.yaml" {
+	if out := p.Loop(context.Background(), &policypoint.LoopInput{}); out.Accept || out.Decision.File != "default/loop.yaml" {
 		t.Errorf("got %+v", out)
 	}
 }
@@ -178,7 +179,7 @@ func TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt(t *testing.T) {
 			}
 			var records []*policy.Record
 			p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
-			said := p.Reflect(context.Background(), &core.ReflectInput{Title: "secret title", Tags: []string{"secret tag"}, Depth: 1})
+			said := p.Reflect(context.Background(), &policypoint.ReflectInput{Title: "secret title", Tags: []string{"secret tag"}, Depth: 1})
 			if len(records) != 1 {
 				t.Fatalf("%d records", len(records))
 			}

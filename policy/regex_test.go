@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -31,7 +31,7 @@ func TestRegex_IsChargedBeforeItIsMatched(t *testing.T) {
 		"a pattern as long as the text":  `output.s.matches(output.s + "b")`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := policy.NewExpressions().Compile(core.PointAccept, source)
+			e, err := policy.NewExpressions().Compile(policypoint.Accept, source)
 			if err != nil {
 				if !strings.Contains(err.Error(), "regular expression") && !strings.Contains(err.Error(), "costs") {
 					t.Error(err)
@@ -67,7 +67,7 @@ func TestRegex_OfUsualSizeIsMatched(t *testing.T) {
 		`output.mail.matches("") && "".matches("^$")`:             true,
 		`output.list.all(x, x.matches("^item [0-9]+ of .*[.]$"))`: true,
 	} {
-		e, err := policy.NewExpressions().Compile(core.PointAccept, source)
+		e, err := policy.NewExpressions().Compile(policypoint.Accept, source)
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 			continue

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // maxChanges is how many changed decisions a replay lists: more than people read. All
@@ -36,9 +37,9 @@ type Replay struct {
 
 // Change is a decision that a set would have made differently.
 type Change struct {
-	At        time.Time  `json:"at"`
-	Point     core.Point `json:"point"`
-	Namespace string     `json:"namespace,omitempty"`
+	At        time.Time         `json:"at"`
+	Point     policypoint.Point `json:"point"`
+	Namespace string            `json:"namespace,omitempty"`
 	// Subject is what the decision is about: a memory's id, a plugin, a workflow.
 	Subject string `json:"subject,omitempty"`
 	// Before and After are the effects of the recorded and the new decision, after the
@@ -58,7 +59,7 @@ type Change struct {
 
 // Engine returns the effect of a policy's output after the host's own conditions, and the
 // names of the conditions that it doesn't meet.
-type Engine func(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string)
+type Engine func(point policypoint.Point, inputs, output map[string]any) (effect map[string]any, unmet []string)
 
 // ReplayOptions determine which decisions are decided again, and how.
 type ReplayOptions struct {
@@ -71,7 +72,7 @@ type ReplayOptions struct {
 // Replay decides recorded decisions again, and reports which would have been different.
 func (s *Set) Replay(ctx context.Context, records iter.Seq2[*Record, error], o ReplayOptions) (*Replay, error) {
 	if o.Engine == nil {
-		o.Engine = func(_ core.Point, _, output map[string]any) (map[string]any, []string) { return output, nil }
+		o.Engine = func(_ policypoint.Point, _, output map[string]any) (map[string]any, []string) { return output, nil }
 	}
 	r, counts := &Replay{Outcomes: []ReplayedOutcome{}}, outcomes{}
 	for record, err := range records {
@@ -155,7 +156,7 @@ func (s *Set) needs(d *definition, record *Record) bool {
 }
 
 // at identifies the match that decided.
-func at(d core.Decision) string {
+func at(d policypoint.Decision) string {
 	if d.Path == "" {
 		return d.File
 	}

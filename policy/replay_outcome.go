@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // ReplayedOutcome counts the decisions of a point with the same recorded outcome and the same new
 // one. Outcomes
 // are the words by which decisions are counted everywhere, such as "promote", or "failed".
 type ReplayedOutcome struct {
-	Point core.Point `json:"point"`
+	Point policypoint.Point `json:"point"`
 	// Before is the recorded outcome, and After the new one.
 	Before string `json:"before"`
 	After  string `json:"after"`
@@ -42,7 +43,7 @@ func (o outcomes) list() (list []ReplayedOutcome) {
 	for _, one := range o {
 		list = append(list, *one)
 	}
-	points := core.PolicyPoints()
+	points := policypoint.Points()
 	slices.SortFunc(list, func(a, b ReplayedOutcome) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(points, a.Point), slices.Index(points, b.Point)),
@@ -53,22 +54,22 @@ func (o outcomes) list() (list []ReplayedOutcome) {
 }
 
 // effectWord is wordOf for an effect by the names of its fields.
-func effectWord(point core.Point, effect map[string]any, failure *core.ErrorInfo) string {
+func effectWord(point policypoint.Point, effect map[string]any, failure *core.ErrorInfo) string {
 	text := func(name string) string { s, _ := effect[name].(string); return s }
 	var out worded
 	switch point {
-	case core.PointRetention:
-		out = core.RetentionOutcome{State: text("state")}
-	case core.PointGate:
-		out = core.GateOutcome{Verdict: text("verdict")}
-	case core.PointLoop:
-		out = core.LoopOutcome{Accept: effect["accept"] == true, Stop: effect["stop"] == true}
-	case core.PointInjection:
-		out = core.InjectionOutcome{Mode: text("mode")}
-	case core.PointRouting:
-		out = core.RoutingOutcome{Confidence: text("confidence")}
+	case policypoint.Retention:
+		out = policypoint.RetentionOutcome{State: text("state")}
+	case policypoint.Gate:
+		out = policypoint.GateOutcome{Verdict: text("verdict")}
+	case policypoint.Loop:
+		out = policypoint.LoopOutcome{Accept: effect["accept"] == true, Stop: effect["stop"] == true}
+	case policypoint.Injection:
+		out = policypoint.InjectionOutcome{Mode: text("mode")}
+	case policypoint.Routing:
+		out = policypoint.RoutingOutcome{Confidence: text("confidence")}
 	default:
-		out = core.Permission{Allow: effect["allow"] == true}
+		out = policypoint.Permission{Allow: effect["allow"] == true}
 	}
 	return wordOf(out, failure)
 }

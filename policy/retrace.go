@@ -39,7 +39,7 @@ const (
 
 // RecordedMatch is a match of the file that decided.
 type RecordedMatch struct {
-	// Path is its path in the file, as in [core.Decision].
+	// Path is its path in the file, as in [policypoint.Decision].
 	Path string `json:"path"`
 	// Result is its result: decided, failed, held, not_held, not_reached or unknown.
 	Result string         `json:"result"`

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -33,7 +33,7 @@ func retraced(t *testing.T, decides, shows string) (got []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := set.Decide(t.Context(), core.PointGate, map[string]any{
+	record, err := set.Decide(t.Context(), policypoint.Gate, map[string]any{
 		"ns": "a", "uses": int64(4), "failure_count": int64(1), "q_value": 0.9, "tags": []any{"secret"},
 	}, &coretest.Clock{})
 	if err != nil {
@@ -79,9 +79,9 @@ func TestRetrace_ShowsWhatEachLineSaw(t *testing.T) {
 // TestRetrace_OfTheDefaults: every point's default decides without inputs, and shows its lines.
 func TestRetrace_OfTheDefaults(t *testing.T) {
 	set := policy.AllPoints().Defaults()
-	for _, point := range core.PolicyPoints() {
+	for _, point := range policypoint.Points() {
 		inputs := map[string]any{"ns": "a"}
-		if point == core.PointRetention { // which has no default for a memory without a state
+		if point == policypoint.Retention { // which has no default for a memory without a state
 			inputs["state"] = "open"
 		}
 		record, err := set.Decide(t.Context(), point, inputs, &coretest.Clock{})
@@ -111,7 +111,7 @@ func TestRetrace_Comparisons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := set.Decide(t.Context(), core.PointRetention, map[string]any{
+	record, err := set.Decide(t.Context(), policypoint.Retention, map[string]any{
 		"ns": "a", "state": "open", "turn": int64(7), "ttl_score": 0.2, "active_threshold": 0.3, "w_hit": 0.5,
 	}, &coretest.Clock{})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
@@ -19,7 +19,7 @@ type Policy struct {
 func (p *Policy) File() string { return p.program.Policy().File }
 
 // Point is the point at which it decides.
-func (p *Policy) Point() core.Point { return p.point.name }
+func (p *Policy) Point() policypoint.Point { return p.point.name }
 
 // Namespace is the pattern of the namespaces to which it applies.
 func (p *Policy) Namespace() string { return p.program.Policy().Namespace }
@@ -49,7 +49,7 @@ type Set struct {
 	digest string
 	files  []*Policy
 	texts  map[string]string
-	scopes map[core.Point]*scopes
+	scopes map[policypoint.Point]*scopes
 }
 
 // scopes are the policies of a point by the namespaces to which they apply.
@@ -128,7 +128,7 @@ func (s *Set) Texts(folder string) map[string]string {
 
 // Defaults is the set of only the embedded files.
 func (p *Points) Defaults() *Set {
-	return &Set{points: p, digest: folderDigest(nil), scopes: map[core.Point]*scopes{}}
+	return &Set{points: p, digest: folderDigest(nil), scopes: map[policypoint.Point]*scopes{}}
 }
 
 // chain yields the policies of a point that apply to a namespace, the most specific first

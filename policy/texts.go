@@ -3,7 +3,7 @@ package policy
 import (
 	"path"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -40,8 +40,8 @@ func (p *Points) known(name string) error {
 	if p.folder(name) != nil {
 		return nil
 	}
-	if _, err := p.find(core.Point(name)); err != nil {
-		return unknownPoint(core.Point(name), p.folderNames())
+	if _, err := p.find(policypoint.Point(name)); err != nil {
+		return unknownPoint(policypoint.Point(name), p.folderNames())
 	}
 	return nil
 }

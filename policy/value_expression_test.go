@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -25,7 +25,7 @@ func TestValueExpression_GivesWhatJSONHolds(t *testing.T) {
 		"output.words.map(w, w + '!')":              `["a!","b!"]`,
 		"null":                                      `null`,
 	} {
-		x, err := policy.NewValueExpressions().CompileValue(core.PointVerdict, source)
+		x, err := policy.NewValueExpressions().CompileValue(policypoint.Verdict, source)
 		if err != nil {
 			t.Fatalf("%s: %v", source, err)
 		}
@@ -40,11 +40,11 @@ func TestValueExpression_GivesWhatJSONHolds(t *testing.T) {
 func TestValueExpression_RefusesAndFailsAsConditionsDo(t *testing.T) {
 	x := policy.NewValueExpressions()
 	for _, source := range []string{"", "output.", "state.count", strings.Repeat("1+", policy.MaxSourceBytes)} {
-		if _, err := x.CompileValue(core.PointVerdict, source); sdk.ReasonOf(err) != "expression_invalid" {
+		if _, err := x.CompileValue(policypoint.Verdict, source); sdk.ReasonOf(err) != "expression_invalid" {
 			t.Errorf("%.20q: %v", source, err)
 		}
 	}
-	missing, err := x.CompileValue(core.PointVerdict, "output.count")
+	missing, err := x.CompileValue(policypoint.Verdict, "output.count")
 	if err != nil {
 		t.Fatal(err)
 	}

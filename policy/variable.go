@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
 
@@ -81,7 +81,7 @@ const (
 )
 
 // facts are the inputs that describe a memory.
-func facts[I any](of func(*I) *core.MemoryFacts) []input[I] {
+func facts[I any](of func(*I) *policypoint.MemoryFacts) []input[I] {
 	return []input[I]{
 		text("memory_id", "the memory's id", func(x *I) *string { return &of(x).MemoryID }, wordSize),
 		text("kind", "observation, reflection, semantic, procedural or notification", func(x *I) *string { return &of(x).Kind }, wordSize),
@@ -98,7 +98,7 @@ func facts[I any](of func(*I) *core.MemoryFacts) []input[I] {
 // denying is the definition of a point that allows or denies, and denies if it fails.
 // subject is the input that names the subject of a decision; everything is whether
 // permissions are logged too.
-func denying(name core.Point, subject, doc string, everything bool) definition {
+func denying(name policypoint.Point, subject, doc string, everything bool) definition {
 	return definition{
 		name: name, subject: subject, doc: doc, failure: "deny",
 		safe:    func(named) []any { return []any{false, "policy_failed", "the policy failed"} },
@@ -107,10 +107,10 @@ func denying(name core.Point, subject, doc string, everything bool) definition {
 }
 
 // permission are the fields of a point that allows or denies.
-func permission() []field[core.Permission] {
-	return []field[core.Permission]{
-		{"allow", "bool", "whether it is allowed", func(o *core.Permission, v any) { o.Allow = v.(bool) }, nil, false},
-		{"code", "string", "a name for the refusal, in snake_case", func(o *core.Permission, v any) { o.Code = v.(string) }, nil, true},
-		{"reason", "string", "a line that says why", func(o *core.Permission, v any) { o.Reason = v.(string) }, nil, true},
+func permission() []field[policypoint.Permission] {
+	return []field[policypoint.Permission]{
+		{"allow", "bool", "whether it is allowed", func(o *policypoint.Permission, v any) { o.Allow = v.(bool) }, nil, false},
+		{"code", "string", "a name for the refusal, in snake_case", func(o *policypoint.Permission, v any) { o.Code = v.(string) }, nil, true},
+		{"reason", "string", "a line that says why", func(o *policypoint.Permission, v any) { o.Reason = v.(string) }, nil, true},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/template"
@@ -71,9 +72,9 @@ func workflowPage(t *testing.T) any {
 	return map[string]any{
 		"Blocks": blocks, "Results": results, "Objects": own, "Filters": template.Filters(), "Tests": template.Tests(),
 		"Expressions": []expressions{
-			{"`when`", policy.ExpressionVariables(core.PointWhen)},
-			{"`accept`", policy.ExpressionVariables(core.PointAccept)},
-			{"`stop_when`", policy.ExpressionVariables(core.PointStop)},
+			{"`when`", policy.ExpressionVariables(policypoint.When)},
+			{"`accept`", policy.ExpressionVariables(policypoint.Accept)},
+			{"`stop_when`", policy.ExpressionVariables(policypoint.Stop)},
 		},
 		"MaxExpression": policy.MaxSourceBytes, "MaxFile": int64(workflow.MaxFile), "MaxNamedFile": int64(workflow.MaxNamedFile),
 		"MaxNamedFiles": workflow.MaxNamedFiles,

@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 func TestMain(m *testing.M) {
@@ -268,7 +269,7 @@ func (a args) page(p operation.Paging) args {
 }
 
 // factors adds what is known of a memory.
-func (a args) factors(f core.OmegaFactors, notes []string) args {
+func (a args) factors(f policypoint.OmegaFactors, notes []string) args {
 	a = set(a, "upstream-status", f.UpstreamStatus)
 	a = set(a, "codebase-verification", f.CodebaseVerification)
 	return set(a, "runtime-utility-trend", f.RuntimeUtilityTrend).flag("note", notes...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // Checker is the [core.Checker] of recorded decisions: each event has the record
@@ -18,7 +19,7 @@ var _ core.Checker = Checker{}
 // Check implements [core.Checker].
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 	named, records := 0, 0
-	for _, point := range core.PolicyPoints() {
+	for _, point := range policypoint.Points() {
 		stream := journal.DecisionStream(string(point))
 		err := journal.CheckEntries(ctx, r, stream, func(e journal.Entry) error {
 			found, err := checkEvent(r, stream, e, report)

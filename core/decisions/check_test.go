@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
 
@@ -39,7 +40,7 @@ func TestCheckHoldsRecordsToTheirEvents(t *testing.T) {
 		{"a record was changed", func(tx core.Tx, key []byte) error { return tx.Put(key, []byte(`"three"`)) }, "was changed"},
 		{"a record without an event", func(tx core.Tx, key []byte) error { return tx.Put(append(key, '0'), []byte(`"one"`)) }, "no event names 1 of the records"},
 		{"an event that is no decision", func(tx core.Tx, _ []byte) error {
-			return journal.Append(t.Context(), tx, journal.DecisionStream(string(core.PolicyPoints()[0])), coretest.Epoch(), journal.RunResumed{})
+			return journal.Append(t.Context(), tx, journal.DecisionStream(string(policypoint.Points()[0])), coretest.Epoch(), journal.RunResumed{})
 		}, "the event isn't a decision"},
 		{"a broken journal, which is told elsewhere", func(tx core.Tx, _ []byte) error {
 			key, err := firstOf(tx, "event/")

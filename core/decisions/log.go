@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // Decision is a policy decision to be recorded.
 type Decision struct {
-	Point core.Point
+	Point policypoint.Point
 	// Subject is who was authorised to make the request that was decided, see
 	// [core.Caller]; "" is nobody.
 	Subject string

@@ -19,6 +19,7 @@ import (
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -27,13 +28,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // decided is a decision of the gate whose record is a text.
 func decided(text string) decisions.Decision {
-	return decisions.Decision{Point: core.PointGate, Make: func() (journal.PolicyDecided, []byte, error) {
+	return decisions.Decision{Point: policypoint.Gate, Make: func() (journal.PolicyDecided, []byte, error) {
 		return journal.PolicyDecided{File: "gate/a.yaml", Outcome: map[string]any{"verdict": "retain"}}, jsontext.MustEncode(text), nil
 	}}
 }
 
 func unmade() decisions.Decision {
-	return decisions.Decision{Point: core.PointGate, Make: func() (journal.PolicyDecided, []byte, error) {
+	return decisions.Decision{Point: policypoint.Gate, Make: func() (journal.PolicyDecided, []byte, error) {
 		return journal.PolicyDecided{}, nil, errors.New("can't be encoded")
 	}}
 }

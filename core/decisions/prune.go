@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,7 +19,7 @@ var _ core.Pruner = Pruner{}
 
 // Prunable implements [core.Pruner].
 func (p Pruner) Prunable(ctx context.Context, r core.Reader, entries int, fn func(core.Prunable) (bool, error)) error {
-	for _, point := range core.PolicyPoints() {
+	for _, point := range policypoint.Points() {
 		stream := journal.DecisionStream(string(point))
 		seal, err := journal.ReadSeal(r, stream)
 		if err != nil {

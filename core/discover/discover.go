@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // MaxCandidates is how many candidates an answer has at most.
@@ -36,11 +37,11 @@ type Answer struct {
 
 // RoutingInput is what the routing policy sees of the best candidates in a namespace; nil if
 // there is none.
-func RoutingInput(namespace string, best []Ranked) *core.RoutingInput {
+func RoutingInput(namespace string, best []Ranked) *policypoint.RoutingInput {
 	if len(best) == 0 {
 		return nil
 	}
-	in := &core.RoutingInput{
+	in := &policypoint.RoutingInput{
 		Namespace: namespace, Score: best[0].Score, SuccessRate: best[0].SuccessRate, FinalScore: best[0].FinalScore,
 		Lead: best[0].FinalScore, Candidates: int64(len(best)),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -205,7 +206,7 @@ func (c *checker) known(told *omegaTold) error {
 	return agree(c, &omegas, event.MemoryID, "what is known of the memory", "its event", func(stored *keptOmega) (any, bool) {
 		return keptOmega{
 			Seq: event.Seq, At: told.at.At, Note: stored.Note,
-			OmegaFactors: core.OmegaFactors{
+			OmegaFactors: policypoint.OmegaFactors{
 				UpstreamStatus: event.UpstreamStatus, CodebaseVerification: event.CodebaseVerification,
 				RuntimeUtilityTrend: event.RuntimeUtilityTrend,
 			},

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // The limits that every purge or promotion must meet, whatever the policy's verdict. Only
@@ -20,12 +22,12 @@ const (
 
 // Conditions returns the conditions of a purge or promotion that apply in addition to the
 // policy. A retain has none.
-func Conditions(in *core.GateInput, out core.GateOutcome) []core.GateCondition {
-	var list []core.GateCondition
+func Conditions(in *policypoint.GateInput, out policypoint.GateOutcome) []verdict.GateCondition {
+	var list []verdict.GateCondition
 	need := func(name string, need, have float64) {
-		list = append(list, core.GateCondition{Name: name, Need: need, Have: have, Met: core.Rounded(have) >= core.Rounded(need)})
+		list = append(list, verdict.GateCondition{Name: name, Need: need, Have: have, Met: core.Rounded(have) >= core.Rounded(need)})
 	}
-	if out.Verdict == core.VerdictRetain {
+	if out.Verdict == policypoint.VerdictRetain {
 		return nil
 	}
 	if in.SettingsFail { // nothing is purged or promoted if settings can't be read
@@ -34,21 +36,21 @@ func Conditions(in *core.GateInput, out core.GateOutcome) []core.GateCondition {
 	need("confidence", max(core.DefaultMinGateConfidence, in.MinConfidence), out.Confidence)
 	need("react_evidence_refs", needRefs, float64(in.React.Refs))
 	need("graph_evidence_refs", needRefs, float64(in.Graph.Refs))
-	if out.Verdict == core.VerdictPromote {
+	if out.Verdict == policypoint.VerdictPromote {
 		need("named_uses", needNamed, float64(in.Named))
 		need("sessions", needSessions, float64(in.NamedSessions))
 		if in.Gated {
 			need("revalidation_score", needRevalidation, in.Facts.Revalidation)
 		}
 	}
-	if out.Verdict == core.VerdictObsolete && in.Uses() > 0 {
+	if out.Verdict == policypoint.VerdictObsolete && in.Uses() > 0 {
 		need("failed_turns", needFailedTurns, float64(in.NamedFailures))
 	}
 	return list
 }
 
 // Unmet names the conditions that aren't met.
-func Unmet(list []core.GateCondition) (names []string) {
+func Unmet(list []verdict.GateCondition) (names []string) {
 	for _, c := range list {
 		if !c.Met {
 			names = append(names, c.Name)
@@ -58,14 +60,14 @@ func Unmet(list []core.GateCondition) (names []string) {
 }
 
 // shortfall describes the limits that a verdict doesn't meet.
-func shortfall(verdict string, list []core.GateCondition) string {
+func shortfall(given string, list []verdict.GateCondition) string {
 	var parts []string
 	for _, c := range list {
 		if !c.Met {
 			parts = append(parts, fmt.Sprintf("%s is %s (at least %s)", c.Name, figure(c.Have), figure(c.Need)))
 		}
 	}
-	return fmt.Sprintf("it would be %s, but %s", verdict, strings.Join(parts, " and "))
+	return fmt.Sprintf("it would be %s, but %s", given, strings.Join(parts, " and "))
 }
 
 // figure formats a number as it is compared.
@@ -94,12 +96,12 @@ const (
 )
 
 // utility combines the lanes and q: their weighted sum.
-func utility(in *core.GateInput) float64 {
+func utility(in *policypoint.GateInput) float64 {
 	return core.Rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
 }
 
 // failureRate is the share of the uses that failed; without uses it is 1 after an error.
-func failureRate(in *core.GateInput) float64 {
+func failureRate(in *policypoint.GateInput) float64 {
 	switch uses := in.Uses(); {
 	case uses > 0:
 		return float64(in.Failures) / float64(uses)
@@ -110,10 +112,10 @@ func failureRate(in *core.GateInput) float64 {
 }
 
 // frequency is how much the number of uses counts, from 0 to 1.
-func frequency(in *core.GateInput) float64 { return float64(in.Uses()) / float64(in.Uses()+3) }
+func frequency(in *policypoint.GateInput) float64 { return float64(in.Uses()) / float64(in.Uses()+3) }
 
 // evidenceTTL is how strong the evidence of the uses is, from 0 to 1.
-func evidenceTTL(in *core.GateInput) float64 {
+func evidenceTTL(in *policypoint.GateInput) float64 {
 	success := float64(in.Successes+1) / float64(in.Successes+in.Failures+2)
 	return core.Rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -17,23 +19,23 @@ func of(x float64) *float64 { return &x }
 
 // proven is a case with evidence of both kinds that meets every condition, of
 // verdicts of either kind.
-func proven(d *desk) *core.GateCase {
+func proven(d *desk) *verdict.GateCase {
 	d.tools(tool(1, false, false, "log:1"))
 	d.dag(line("w", map[string][]string{"m": {"b"}}))
-	return &core.GateCase{
+	return &verdict.GateCase{
 		Memory:     memory(core.Signals{Successes: 8, Failures: 3, Sessions: 2, RelevantTurns: 8, Q: .5}),
 		Governance: &core.Governance{MinGateConfidence: .7},
 	}
 }
 
 func TestEachConditionAtItsBound(t *testing.T) {
-	const purge, promote = core.VerdictObsolete, core.VerdictPromote
+	const purge, promote = policypoint.VerdictObsolete, policypoint.VerdictPromote
 	less := math.Nextafter(.7, 0) - 1e-8
 	cases := []struct {
 		name       string
 		verdict    string
 		confidence float64
-		change     func(*core.GateCase)
+		change     func(*verdict.GateCase)
 		unmet      string // "" is met
 		says       string
 	}{
@@ -42,31 +44,31 @@ func TestEachConditionAtItsBound(t *testing.T) {
 		{"as sure as needed, of a purge", purge, .7, nil, "", ""},
 		{"less sure", promote, less, nil, "confidence", "confidence is 0.69999999 (at least 0.7)"},
 		{"less sure, of a purge", purge, less, nil, "confidence", "it would be obsolete, but confidence is"},
-		{"without governance", promote, .7, func(c *core.GateCase) { c.Governance = nil }, "", ""},
-		{"less sure, without governance", promote, less, func(c *core.GateCase) { c.Governance = nil }, "confidence", ""},
-		{"governance asks for as much", promote, .9, func(c *core.GateCase) { c.Governance.MinGateConfidence = .9 }, "", ""},
-		{"governance asks for more", promote, .9, func(c *core.GateCase) { c.Governance.MinGateConfidence = .91 }, "confidence", "0.9 (at least 0.91)"},
-		{"governance can't ask for less", promote, less, func(c *core.GateCase) { c.Governance.MinGateConfidence = .1 }, "confidence", "at least 0.7"},
-		{"governance can't be read", promote, 1, func(c *core.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
-		{"governance can't be read, for a purge", purge, 1, func(c *core.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
-		{"seven named uses", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Assumed = 4 }, "named_uses", "it would be promote, but named_uses is 7 (at least 8)"},
-		{"eight named uses", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Assumed = 3 }, "", ""},
-		{"a purge asks for no named uses", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Assumed = 8 }, "", ""},
-		{"one session that named a use", promote, 1, func(c *core.GateCase) { c.Memory.Signals.AssumedSessions = 1 }, "sessions", "sessions is 1 (at least 2)"},
-		{"named uses failed in two turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.AssumedFailures = 1 }, "failed_turns", "failed_turns is 2 (at least 3)"},
-		{"one session", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Sessions = 1 }, "sessions", "it would be promote, but sessions is 1 (at least 2)"},
-		{"one session is enough to purge", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Sessions = 1 }, "", ""},
-		{"revalidated well enough", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(.6) }, "", ""},
-		{"revalidated not well enough", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(.5999) }, "revalidation_score", "revalidation_score is 0.5999 (at least 0.6)"},
-		{"a purge asks for no revalidation", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Revalidation = of(0) }, "", ""},
-		{"failed in three turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 3 }, "", ""},
-		{"failed in two turns", purge, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 2 }, "failed_turns", "failed_turns is 2 (at least 3)"},
-		{"never used", purge, 1, func(c *core.GateCase) { c.Memory.Signals = core.Signals{RelevantTurns: 10} }, "", ""},
-		{"a promotion asks for no failures", promote, 1, func(c *core.GateCase) { c.Memory.Signals.Failures = 0 }, "", ""},
-		{"no tools' evidence", promote, 1, func(c *core.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", "react_evidence_refs is 0 (at least 1)"},
-		{"no tools' evidence, for a purge", purge, 1, func(c *core.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", ""},
-		{"no graph's evidence", promote, 1, func(c *core.GateCase) { c.Memory.ID = "x" }, "graph_evidence_refs", ""},
-		{"no graph's evidence, for a purge", purge, 1, func(c *core.GateCase) { c.Memory.ID = "x" }, "graph_evidence_refs", ""},
+		{"without governance", promote, .7, func(c *verdict.GateCase) { c.Governance = nil }, "", ""},
+		{"less sure, without governance", promote, less, func(c *verdict.GateCase) { c.Governance = nil }, "confidence", ""},
+		{"governance asks for as much", promote, .9, func(c *verdict.GateCase) { c.Governance.MinGateConfidence = .9 }, "", ""},
+		{"governance asks for more", promote, .9, func(c *verdict.GateCase) { c.Governance.MinGateConfidence = .91 }, "confidence", "0.9 (at least 0.91)"},
+		{"governance can't ask for less", promote, less, func(c *verdict.GateCase) { c.Governance.MinGateConfidence = .1 }, "confidence", "at least 0.7"},
+		{"governance can't be read", promote, 1, func(c *verdict.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
+		{"governance can't be read, for a purge", purge, 1, func(c *verdict.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
+		{"seven named uses", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 4 }, "named_uses", "it would be promote, but named_uses is 7 (at least 8)"},
+		{"eight named uses", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 3 }, "", ""},
+		{"a purge asks for no named uses", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 8 }, "", ""},
+		{"one session that named a use", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.AssumedSessions = 1 }, "sessions", "sessions is 1 (at least 2)"},
+		{"named uses failed in two turns", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.AssumedFailures = 1 }, "failed_turns", "failed_turns is 2 (at least 3)"},
+		{"one session", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Sessions = 1 }, "sessions", "it would be promote, but sessions is 1 (at least 2)"},
+		{"one session is enough to purge", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Sessions = 1 }, "", ""},
+		{"revalidated well enough", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Revalidation = of(.6) }, "", ""},
+		{"revalidated not well enough", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Revalidation = of(.5999) }, "revalidation_score", "revalidation_score is 0.5999 (at least 0.6)"},
+		{"a purge asks for no revalidation", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Revalidation = of(0) }, "", ""},
+		{"failed in three turns", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Failures = 3 }, "", ""},
+		{"failed in two turns", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Failures = 2 }, "failed_turns", "failed_turns is 2 (at least 3)"},
+		{"never used", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals = core.Signals{RelevantTurns: 10} }, "", ""},
+		{"a promotion asks for no failures", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Failures = 0 }, "", ""},
+		{"no tools' evidence", promote, 1, func(c *verdict.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", "react_evidence_refs is 0 (at least 1)"},
+		{"no tools' evidence, for a purge", purge, 1, func(c *verdict.GateCase) { c.Memory.ID = "n" }, "react_evidence_refs", ""},
+		{"no graph's evidence", promote, 1, func(c *verdict.GateCase) { c.Memory.ID = "x" }, "graph_evidence_refs", ""},
+		{"no graph's evidence, for a purge", purge, 1, func(c *verdict.GateCase) { c.Memory.ID = "x" }, "graph_evidence_refs", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,18 +92,18 @@ func TestEachConditionAtItsBound(t *testing.T) {
 	}
 }
 
-func wantMet(t *testing.T, made *core.GateDecision, verdict string, confidence float64) {
+func wantMet(t *testing.T, made *verdict.GateDecision, given string, confidence float64) {
 	t.Helper()
-	next := map[string]string{core.VerdictObsolete: core.NextPurge, core.VerdictPromote: core.NextPromote}[verdict]
-	if made.Verdict != verdict || made.NextAction != next || made.Confidence != confidence ||
+	next := map[string]string{policypoint.VerdictObsolete: verdict.NextPurge, policypoint.VerdictPromote: verdict.NextPromote}[given]
+	if made.Verdict != given || made.NextAction != next || made.Confidence != confidence ||
 		made.Reason != "the policy's reason" || made.Intended != "" || made.Unmet != nil {
 		t.Errorf("%+v", made)
 	}
 }
 
-func wantUnmet(t *testing.T, made *core.GateDecision, verdict string, confidence float64, unmet string) {
+func wantUnmet(t *testing.T, made *verdict.GateDecision, given string, confidence float64, unmet string) {
 	t.Helper()
-	if made.Verdict != core.VerdictRetain || made.NextAction != core.NextRetain || made.Intended != verdict ||
+	if made.Verdict != policypoint.VerdictRetain || made.NextAction != verdict.NextRetain || made.Intended != given ||
 		made.IntendedConfidence != confidence || !slices.Equal(made.Unmet, []string{unmet}) {
 		t.Errorf("%+v", made)
 	}
@@ -117,7 +119,7 @@ func wantUnmet(t *testing.T, made *core.GateDecision, verdict string, confidence
 
 func TestAllFailedConditionsAreNamed(t *testing.T) {
 	d := newMem(t)
-	made := d.decide(says{Verdict: core.VerdictPromote, Confidence: .6}, &core.GateCase{Memory: memory(core.Signals{Successes: 3, Sessions: 1, Q: .9})})
+	made := d.decide(says{Verdict: policypoint.VerdictPromote, Confidence: .6}, &verdict.GateCase{Memory: memory(core.Signals{Successes: 3, Sessions: 1, Q: .9})})
 	want := "it would be promote, but confidence is 0.6 (at least 0.7) and react_evidence_refs is 0 (at least 1) and " +
 		"graph_evidence_refs is 0 (at least 1) and named_uses is 3 (at least 8) and sessions is 1 (at least 2)"
 	if made.Reason != want || len(made.Unmet) != 5 {
@@ -141,18 +143,18 @@ func TestRetainsConfidence(t *testing.T) {
 func TestAPolicyThatCantBeTrustedRetains(t *testing.T) {
 	cases := []struct {
 		name string
-		out  core.GateOutcome
+		out  policypoint.GateOutcome
 		says string
 	}{
-		{"it failed", core.GateOutcome{Verdict: core.VerdictPromote, Confidence: 1, Decision: core.Decision{Failure: &core.ErrorInfo{Message: "no such key"}}}, "the policy failed: no such key"},
-		{"no verdict", core.GateOutcome{Confidence: 1}, `the unknown verdict ""`},
-		{"an unknown verdict", core.GateOutcome{Verdict: "delete", Confidence: 1}, `the unknown verdict "delete"`},
+		{"it failed", policypoint.GateOutcome{Verdict: policypoint.VerdictPromote, Confidence: 1, Decision: policypoint.Decision{Failure: &core.ErrorInfo{Message: "no such key"}}}, "the policy failed: no such key"},
+		{"no verdict", policypoint.GateOutcome{Confidence: 1}, `the unknown verdict ""`},
+		{"an unknown verdict", policypoint.GateOutcome{Verdict: "delete", Confidence: 1}, `the unknown verdict "delete"`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			d := newMem(t)
 			made := d.decide(says(c.out), proven(d))
-			if made.Verdict != core.VerdictRetain || made.Confidence != 0 || made.NextAction != core.NextRetain || !strings.Contains(made.Reason, c.says) {
+			if made.Verdict != policypoint.VerdictRetain || made.Confidence != 0 || made.NextAction != verdict.NextRetain || !strings.Contains(made.Reason, c.says) {
 				t.Errorf("%+v", made)
 			}
 		})
@@ -162,13 +164,13 @@ func TestAPolicyThatCantBeTrustedRetains(t *testing.T) {
 func TestAPolicysConfidenceIsBroughtIntoItsBounds(t *testing.T) {
 	for confidence, want := range map[float64]float64{7: 1, math.Inf(1): 1} {
 		d := newMem(t)
-		if made := d.decide(says{Verdict: core.VerdictPromote, Confidence: confidence}, proven(d)); made.Confidence != want || made.Verdict != core.VerdictPromote {
+		if made := d.decide(says{Verdict: policypoint.VerdictPromote, Confidence: confidence}, proven(d)); made.Confidence != want || made.Verdict != policypoint.VerdictPromote {
 			t.Errorf("%v: %+v", confidence, made)
 		}
 	}
 	for _, confidence := range []float64{math.NaN(), -1} {
 		d := newMem(t)
-		if made := d.decide(says{Verdict: core.VerdictObsolete, Confidence: confidence}, proven(d)); made.Verdict != core.VerdictRetain || made.IntendedConfidence != 0 {
+		if made := d.decide(says{Verdict: policypoint.VerdictObsolete, Confidence: confidence}, proven(d)); made.Verdict != policypoint.VerdictRetain || made.IntendedConfidence != 0 {
 			t.Errorf("%v: %+v", confidence, made)
 		}
 	}
@@ -176,7 +178,7 @@ func TestAPolicysConfidenceIsBroughtIntoItsBounds(t *testing.T) {
 
 func TestALongReasonIsCut(t *testing.T) {
 	d := newMem(t)
-	made := d.decide(says{Verdict: core.VerdictRetain, Reason: strings.Repeat("ä", 600)}, proven(d))
+	made := d.decide(says{Verdict: policypoint.VerdictRetain, Reason: strings.Repeat("ä", 600)}, proven(d))
 	if want := strings.Repeat("ä", 500) + "…"; made.Reason != want {
 		t.Errorf("%d bytes", len(made.Reason))
 	}
@@ -185,9 +187,9 @@ func TestALongReasonIsCut(t *testing.T) {
 // deaf is a policy that doesn't see that it was cancelled.
 type deaf func()
 
-func (f deaf) Gate(context.Context, *core.GateInput) core.GateOutcome {
+func (f deaf) Gate(context.Context, *policypoint.GateInput) policypoint.GateOutcome {
 	f()
-	return core.GateOutcome{Verdict: core.VerdictObsolete, Confidence: 1}
+	return policypoint.GateOutcome{Verdict: policypoint.VerdictObsolete, Confidence: 1}
 }
 
 func TestACancelledDecisionRetains(t *testing.T) {
@@ -197,7 +199,7 @@ func TestACancelledDecisionRetains(t *testing.T) {
 	defer cancel()
 	d.view(func(r core.Reader) error {
 		made, err := gate.New(deaf(cancel)).Decide(ctx, r, c)
-		if err != nil || made.Verdict != core.VerdictRetain || made.Confidence != 0 || made.Reason != "the decision was cancelled" {
+		if err != nil || made.Verdict != policypoint.VerdictRetain || made.Confidence != 0 || made.Reason != "the decision was cancelled" {
 			t.Errorf("%+v, error %v", made, err)
 		}
 		return nil
@@ -208,21 +210,23 @@ func TestFactorsAndNotesAreChecked(t *testing.T) {
 	long := strings.Repeat("x", 513)
 	cases := []struct {
 		name   string
-		change func(*core.GateCase)
+		change func(*verdict.GateCase)
 		says   string // "" is accepted
 	}{
-		{"the bounds of factors", func(c *core.GateCase) { c.Omega = core.OmegaFactors{UpstreamStatus: of(0), RuntimeUtilityTrend: of(1)} }, ""},
-		{"the most notes", func(c *core.GateCase) { c.Notes = slices.Repeat([]string{long[1:]}, gate.MaxNotes) }, ""},
-		{"a factor above", func(c *core.GateCase) { c.Omega.UpstreamStatus = of(1.01) }, "upstream_status is 1.01"},
-		{"a factor below", func(c *core.GateCase) { c.Omega.CodebaseVerification = of(-.01) }, "codebase_verification is -0.01"},
-		{"a factor that is no number", func(c *core.GateCase) { c.Omega.RuntimeUtilityTrend = of(math.NaN()) }, "runtime_utility_trend is NaN"},
-		{"too many notes", func(c *core.GateCase) { c.Notes = make([]string, gate.MaxNotes+1) }, "21 notes (limit 20)"},
-		{"a long note", func(c *core.GateCase) { c.Notes = []string{"", long} }, "note 2 has 513 bytes"},
+		{"the bounds of factors", func(c *verdict.GateCase) {
+			c.Omega = policypoint.OmegaFactors{UpstreamStatus: of(0), RuntimeUtilityTrend: of(1)}
+		}, ""},
+		{"the most notes", func(c *verdict.GateCase) { c.Notes = slices.Repeat([]string{long[1:]}, gate.MaxNotes) }, ""},
+		{"a factor above", func(c *verdict.GateCase) { c.Omega.UpstreamStatus = of(1.01) }, "upstream_status is 1.01"},
+		{"a factor below", func(c *verdict.GateCase) { c.Omega.CodebaseVerification = of(-.01) }, "codebase_verification is -0.01"},
+		{"a factor that is no number", func(c *verdict.GateCase) { c.Omega.RuntimeUtilityTrend = of(math.NaN()) }, "runtime_utility_trend is NaN"},
+		{"too many notes", func(c *verdict.GateCase) { c.Notes = make([]string, gate.MaxNotes+1) }, "21 notes (limit 20)"},
+		{"a long note", func(c *verdict.GateCase) { c.Notes = []string{"", long} }, "note 2 has 513 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			d := newMem(t)
-			gateCase := &core.GateCase{Memory: memory(core.Signals{})}
+			gateCase := &verdict.GateCase{Memory: memory(core.Signals{})}
 			c.change(gateCase)
 			d.view(func(r core.Reader) error {
 				_, err := gate.New(retains).Decide(t.Context(), r, gateCase)

@@ -8,15 +8,17 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-var retains = says{Verdict: core.VerdictRetain}
+var retains = says{Verdict: policypoint.VerdictRetain}
 
 func TestTheNewestGraphOfAWorkflowCounts(t *testing.T) {
 	onEngines(t, func(t *testing.T, d *desk) {
-		graphOf := func() core.GateNumbers {
-			return d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).Numbers
+		graphOf := func() verdict.GateNumbers {
+			return d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{})}).Numbers
 		}
 		if n := graphOf(); n.GraphKnown || n.Graph != .5 || n.Workflow != "" {
 			t.Errorf("without a graph: %+v", n)
@@ -177,7 +179,7 @@ func TestAMemoryIsNamedByABoundedNumberOfWorkflows(t *testing.T) {
 	d.dag(line("w31", map[string][]string{"m": {"a"}})) // one that names it may change
 	d.dag(line("w0", nil))
 	d.dag(line("more", one))
-	refs := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).GraphRefs
+	refs := d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{})}).GraphRefs
 	if len(refs) != gate.MaxWorkflows {
 		t.Errorf("%d references", len(refs))
 	}
@@ -197,14 +199,14 @@ func TestABrokenGraphDecidesNothingAndCanBeRecordedAgain(t *testing.T) {
 		d.dag(line("w", map[string][]string{"m": {"b"}, "n": {"b"}}))
 		put(d, gate.DAGKey("w"), value)
 		d.view(func(r core.Reader) error {
-			_, err := gate.New(retains).Decide(t.Context(), r, &core.GateCase{Memory: memory(core.Signals{})})
+			_, err := gate.New(retains).Decide(t.Context(), r, &verdict.GateCase{Memory: memory(core.Signals{})})
 			if sdk.ReasonOf(err) != "record_corrupt" || !strings.Contains(err.Error(), "record evidence-dag/w") {
 				t.Errorf("%s: %v", value, err)
 			}
 			return nil
 		})
 		d.dag(line("w", map[string][]string{"n": {"b"}}))
-		if n := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).Numbers; n.GraphKnown {
+		if n := d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{})}).Numbers; n.GraphKnown {
 			t.Errorf("%s: recorded again without the memory: %+v", value, n)
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // Explanation shows how a decision was made.
@@ -13,7 +14,7 @@ type Explanation struct {
 	MemoryID  string `json:"memory_id"`
 	Namespace string `json:"namespace"`
 	// Decision is the explained decision, which may not have been recorded.
-	Decision *core.GateAnswer `json:"decision"`
+	Decision *verdict.GateAnswer `json:"decision"`
 	// Lanes are the scores of the evidence: react, graph, omega, and q.
 	Lanes []LaneExplanation `json:"lanes"`
 	// Utility is their weighted sum. EvidenceTTL and Frequency are two more numbers that
@@ -61,8 +62,8 @@ type RuleExplanation struct {
 // first, and retain is the rest.
 func thresholds() map[string]string {
 	return map[string]string{
-		core.VerdictPromote: fmt.Sprintf("uses ≥ 3, utility ≥ %g, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5", promoteUtility),
-		core.VerdictObsolete: fmt.Sprintf("uses ≥ 2, utility ≤ %[1]g, failure_rate ≥ 0.7, and evidence_ttl ≤ 0.45 or uses ≥ 10; "+
+		policypoint.VerdictPromote: fmt.Sprintf("uses ≥ 3, utility ≥ %g, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5", promoteUtility),
+		policypoint.VerdictObsolete: fmt.Sprintf("uses ≥ 2, utility ≤ %[1]g, failure_rate ≥ 0.7, and evidence_ttl ≤ 0.45 or uses ≥ 10; "+
 			"or uses = 0, relevant_turns ≥ 10, utility ≤ %[1]g, path not reachable", obsoleteUtility),
 	}
 }
@@ -71,7 +72,7 @@ func thresholds() map[string]string {
 const note = "confidences of different verdicts aren't comparable: each verdict has a formula of its own"
 
 // Explain shows how a decision was made, from what it records.
-func Explain(d *core.GateDecision) *Explanation {
+func Explain(d *verdict.GateDecision) *Explanation {
 	e := &Explanation{
 		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d.Answer(), Lanes: lanes(d), Note: note,
 		Utility: d.Numbers.Utility, EvidenceTTL: d.Numbers.EvidenceTTL, Frequency: d.Numbers.Frequency, Thresholds: thresholds(),
@@ -85,7 +86,7 @@ func Explain(d *core.GateDecision) *Explanation {
 
 // Recorded explains the decision that followed from a policy's outcome, from the inputs that
 // the policy's log recorded. The names of the references aren't among them.
-func Recorded(ctx context.Context, in *core.GateInput, out core.GateOutcome) *Explanation {
+func Recorded(ctx context.Context, in *policypoint.GateInput, out policypoint.GateOutcome) *Explanation {
 	d := follow(in, safe(ctx, out))
 	d.MemoryID, d.Namespace, d.Numbers = in.Facts.MemoryID, in.Namespace, numbers(in)
 	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
@@ -93,7 +94,7 @@ func Recorded(ctx context.Context, in *core.GateInput, out core.GateOutcome) *Ex
 	return Explain(d)
 }
 
-func lanes(d *core.GateDecision) []LaneExplanation {
+func lanes(d *verdict.GateDecision) []LaneExplanation {
 	n := &d.Numbers
 	react := LaneExplanation{
 		Name: "react", Score: n.React, Weight: weightReact, Refs: d.ReactRefs,
@@ -159,8 +160,8 @@ func (e *Explanation) Lines(label func(name string) string) []string {
 		label("utility"), short(e.Utility), weightReact, weightGraph, weightOmega, weightQ),
 		fmt.Sprintf("evidence_ttl: %s = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)", short(e.EvidenceTTL)),
 		fmt.Sprintf("frequency: %s = uses / (uses + 3)", short(e.Frequency)),
-		"threshold of promote: "+e.Thresholds[core.VerdictPromote],
-		"threshold of obsolete: "+e.Thresholds[core.VerdictObsolete])
+		"threshold of promote: "+e.Thresholds[policypoint.VerdictPromote],
+		"threshold of obsolete: "+e.Thresholds[policypoint.VerdictObsolete])
 	for _, c := range d.Conditions {
 		met := "met"
 		if !c.Met {

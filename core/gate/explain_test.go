@@ -9,14 +9,16 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 func TestAnExplanationHasTheNumbersOfEveryLaneAndTheRule(t *testing.T) {
 	d := newMem(t)
 	c := proven(d)
 	c.Omega.UpstreamStatus, c.Notes = of(.9), []string{"CI is  green"}
-	made := d.decide(says{Verdict: core.VerdictPromote, Confidence: .65, Decision: core.Decision{
+	made := d.decide(says{Verdict: policypoint.VerdictPromote, Confidence: .65, Decision: policypoint.Decision{
 		File: "gate/strict.yaml", Rule: "strict", Path: "rule.match[1]", Condition: "uses >= 3\n  && q_value > 0.1",
 	}}, c)
 	made.GraphRefs[0] = "dag:w@sha256:…" // any digest
@@ -56,7 +58,7 @@ note: confidences of different verdicts aren't comparable: each verdict has a fo
 func TestAnExplanationSurvivesTheStore(t *testing.T) {
 	d := newMem(t)
 	made := d.decide(defaults(), proven(d))
-	var stored core.GateDecision
+	var stored verdict.GateDecision
 	if err := json.Unmarshal(jsontext.MustEncode(made), &stored); err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +69,8 @@ func TestAnExplanationSurvivesTheStore(t *testing.T) {
 
 func TestAnExplanationOfAFailureSaysIt(t *testing.T) {
 	d := newMem(t)
-	made := d.decide(says{Decision: core.Decision{File: "gate/x.yaml", Rule: "x", Failure: &core.ErrorInfo{Message: "no\nkey"}}},
-		&core.GateCase{Memory: memory(core.Signals{})})
+	made := d.decide(says{Decision: policypoint.Decision{File: "gate/x.yaml", Rule: "x", Failure: &core.ErrorInfo{Message: "no\nkey"}}},
+		&verdict.GateCase{Memory: memory(core.Signals{})})
 	lines := strings.Join(gate.Explain(made).Lines(bracketed), "\n")
 	for _, part := range []string{"rule: gate/x.yaml, rule x failed: no key", "reason: the policy failed: no key", "[graph]: 0.5 = 0.5 without a graph\n  graph_known false\n[omega]"} {
 		if !strings.Contains(lines, part) {

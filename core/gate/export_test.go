@@ -1,12 +1,15 @@
 package gate
 
-import "github.com/reflectory/reflectory/core"
+import (
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
+)
 
 // Graph checks a graph and returns what it shows about a memory.
-func Graph(dag *core.WorkflowDAG, memory string) (core.GraphEvidence, error) {
+func Graph(dag *core.WorkflowDAG, memory string) (policypoint.GraphEvidence, error) {
 	g, err := checkDAG(dag)
 	if err != nil {
-		return core.GraphEvidence{}, err
+		return policypoint.GraphEvidence{}, err
 	}
 	return g.evidence(memory), nil
 }

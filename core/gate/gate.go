@@ -6,28 +6,30 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Policy decides whether a memory is kept, purged or promoted.
 type Policy interface {
-	Gate(ctx context.Context, in *core.GateInput) core.GateOutcome
+	Gate(ctx context.Context, in *policypoint.GateInput) policypoint.GateOutcome
 }
 
-// Gate implements [core.Gate]. It is safe for concurrent use.
+// Gate implements [verdict.Gate]. It is safe for concurrent use.
 type Gate struct{ policy Policy }
 
-var _ core.Gate = (*Gate)(nil)
+var _ verdict.Gate = (*Gate)(nil)
 
 // New returns a gate that decides with a policy.
 func New(policy Policy) *Gate { return &Gate{policy: policy} }
 
-// Decide implements [core.Gate]: it collects the evidence on the memory, asks the policy,
+// Decide implements [verdict.Gate]: it collects the evidence on the memory, asks the policy,
 // and checks the engine's own conditions. If the policy fails or is cancelled, the memory
 // is retained, with confidence 0. An error comes from the store, or from invalid factors
 // and notes.
-func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*core.GateDecision, error) {
+func (g *Gate) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (*verdict.GateDecision, error) {
 	if err := CheckFactors(c.Omega, c.Notes); err != nil {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 		return nil, err
 	}
 	in := e.input(c)
-	var d *core.GateDecision
+	var d *verdict.GateDecision
 	if c.Erase != "" {
 		d = erase(c)
 	} else {
@@ -55,7 +57,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*co
 // evidence is everything that is recorded about a memory.
 type evidence struct {
 	tally    *tally
-	tools    core.ReactEvidence
+	tools    policypoint.ReactEvidence
 	toolRefs []string
 	graph    inGraphs
 	omega    keptOmega
@@ -80,15 +82,15 @@ func collect(r core.Reader, m *core.Memory, merged []string) (e evidence, err er
 }
 
 // input is the policy's input.
-func (e *evidence) input(c *core.GateCase) *core.GateInput {
+func (e *evidence) input(c *verdict.GateCase) *policypoint.GateInput {
 	m, s := c.Memory, &c.Memory.Signals
-	return &core.GateInput{
+	return &policypoint.GateInput{
 		NamedSessions: s.NamedSessions(), NamedFailures: s.NamedFailures(), MinConfidence: minimumConfidence(c.Governance),
 		SettingsFail: c.Governance != nil && c.Governance.Failure != nil,
 		Namespace:    m.Namespace, Successes: s.Successes, Partials: s.Partials, Failures: s.Failures, Named: s.Named(),
 		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
 		Q: s.Q, Utility: s.Utility, React: e.tools, Graph: e.graph.GraphEvidence, Omega: e.omega.above(c.Omega),
-		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated || s.Revalidation != nil, Facts: core.FactsOf(m),
+		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated || s.Revalidation != nil, Facts: policypoint.FactsOf(m),
 	}
 }
 
@@ -109,18 +111,18 @@ func (e *evidence) digest() string {
 
 // erase is the decision on a memory that somebody wants erased. The request counts as
 // both the tool and the graph evidence, and no policy is asked.
-func erase(c *core.GateCase) *core.GateDecision {
+func erase(c *verdict.GateCase) *verdict.GateDecision {
 	refs := []string{"erasure:" + core.Digest([]byte(c.Erase))}
-	return &core.GateDecision{
-		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace, Verdict: core.VerdictObsolete, Confidence: 1,
-		Reason: "its erasure was requested: " + cut(c.Erase), NextAction: nextAction(core.VerdictObsolete),
-		ReactRefs: refs, GraphRefs: refs, Omega: core.OmegaRecord{Erasure: core.Digest([]byte(c.Erase))},
-		Policy: core.Decision{Point: core.PointGate, Namespace: c.Memory.Namespace, File: "the engine", Rule: "erasure"},
+	return &verdict.GateDecision{
+		MemoryID: c.Memory.ID, Namespace: c.Memory.Namespace, Verdict: policypoint.VerdictObsolete, Confidence: 1,
+		Reason: "its erasure was requested: " + cut(c.Erase), NextAction: nextAction(policypoint.VerdictObsolete),
+		ReactRefs: refs, GraphRefs: refs, Omega: verdict.OmegaRecord{Erasure: core.Digest([]byte(c.Erase))},
+		Policy: policypoint.Decision{Point: policypoint.Gate, Namespace: c.Memory.Namespace, File: "the engine", Rule: "erasure"},
 	}
 }
 
 // decide asks the policy, and applies the engine's conditions to its verdict.
-func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput) *core.GateDecision {
+func (g *Gate) decide(ctx context.Context, c *verdict.GateCase, in *policypoint.GateInput) *verdict.GateDecision {
 	out := safe(ctx, g.policy.Gate(ctx, in))
 	out.Decision.Latency = 0 // a record doesn't depend on the machine's speed
 	d := follow(in, out)
@@ -129,14 +131,14 @@ func (g *Gate) decide(ctx context.Context, c *core.GateCase, in *core.GateInput)
 }
 
 // follow is the decision that follows from a policy's outcome by the engine's conditions.
-func follow(in *core.GateInput, out core.GateOutcome) *core.GateDecision {
-	d := &core.GateDecision{
+func follow(in *policypoint.GateInput, out policypoint.GateOutcome) *verdict.GateDecision {
+	d := &verdict.GateDecision{
 		Verdict: out.Verdict, Confidence: out.Confidence, Reason: out.Reason, Policy: out.Decision,
 		Conditions: Conditions(in, out),
 	}
 	if d.Unmet = Unmet(d.Conditions); len(d.Unmet) > 0 {
 		d.Intended, d.IntendedConfidence = out.Verdict, out.Confidence
-		d.Verdict, d.Confidence = core.VerdictRetain, retainConfidence(utility(in))
+		d.Verdict, d.Confidence = policypoint.VerdictRetain, retainConfidence(utility(in))
 		d.Reason = shortfall(out.Verdict, d.Conditions)
 	}
 	d.NextAction = nextAction(d.Verdict)
@@ -144,9 +146,9 @@ func follow(in *core.GateInput, out core.GateOutcome) *core.GateDecision {
 }
 
 // safe is a policy's outcome, or a retain if the outcome can't be acted on.
-func safe(ctx context.Context, out core.GateOutcome) core.GateOutcome {
-	retain := func(reason string) core.GateOutcome {
-		return core.GateOutcome{Verdict: core.VerdictRetain, Reason: reason, Decision: out.Decision}
+func safe(ctx context.Context, out policypoint.GateOutcome) policypoint.GateOutcome {
+	retain := func(reason string) policypoint.GateOutcome {
+		return policypoint.GateOutcome{Verdict: policypoint.VerdictRetain, Reason: reason, Decision: out.Decision}
 	}
 	switch err := ctx.Err(); {
 	case out.Decision.Failure != nil:
@@ -172,21 +174,21 @@ func cut(text string) string {
 }
 
 // nextAction is the consequence of a verdict; "" if there is no such verdict.
-func nextAction(verdict string) string {
-	switch verdict {
-	case core.VerdictRetain:
-		return core.NextRetain
-	case core.VerdictObsolete:
-		return core.NextPurge
-	case core.VerdictPromote:
-		return core.NextPromote
+func nextAction(given string) string {
+	switch given {
+	case policypoint.VerdictRetain:
+		return verdict.NextRetain
+	case policypoint.VerdictObsolete:
+		return verdict.NextPurge
+	case policypoint.VerdictPromote:
+		return verdict.NextPromote
 	}
 	return ""
 }
 
 // numbers are the numbers behind a decision.
-func numbers(in *core.GateInput) core.GateNumbers {
-	return core.GateNumbers{
+func numbers(in *policypoint.GateInput) verdict.GateNumbers {
+	return verdict.GateNumbers{
 		React: in.React.Lane(), Good: in.React.Good, ToolFailures: in.React.ToolFailures, RecoverySuccess: in.React.RecoverySuccess,
 		Recurrence: in.React.Recurrence,
 		Graph:      in.Graph.Lane(), GraphKnown: in.Graph.Known, PathReachable: in.Graph.PathReachable,
@@ -200,7 +202,7 @@ func numbers(in *core.GateInput) core.GateNumbers {
 }
 
 // CheckFactors refuses factors outside 0 to 1, and notes that are too many or too long.
-func CheckFactors(factors core.OmegaFactors, notes []string) error {
+func CheckFactors(factors policypoint.OmegaFactors, notes []string) error {
 	var p problems
 	p.factors(factors)
 	if p.in("notes").atMost("notes", len(notes), MaxNotes) {

@@ -7,7 +7,9 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -116,14 +118,16 @@ func (d *desk) has(key []byte) (found bool) {
 }
 
 // says is a policy that always says the same.
-type says core.GateOutcome
+type says policypoint.GateOutcome
 
-func (s says) Gate(context.Context, *core.GateInput) core.GateOutcome { return core.GateOutcome(s) }
+func (s says) Gate(context.Context, *policypoint.GateInput) policypoint.GateOutcome {
+	return policypoint.GateOutcome(s)
+}
 
 // decide lets a policy decide on a case.
-func (d *desk) decide(policy gate.Policy, c *core.GateCase) *core.GateDecision {
+func (d *desk) decide(policy gate.Policy, c *verdict.GateCase) *verdict.GateDecision {
 	d.Helper()
-	var made *core.GateDecision
+	var made *verdict.GateDecision
 	d.view(func(r core.Reader) (err error) {
 		made, err = gate.New(policy).Decide(d.Context(), r, c)
 		return err

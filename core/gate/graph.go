@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // graph is the stored form of a workflow's graph: in one normal form, whatever order it was
@@ -166,8 +167,8 @@ func (f following) reach(from []int32, blocked []bool) []bool {
 }
 
 // evidence is what the graph shows about a memory.
-func (g *graph) evidence(memory string) core.GraphEvidence {
-	e := core.GraphEvidence{Known: true}
+func (g *graph) evidence(memory string) policypoint.GraphEvidence {
+	e := policypoint.GraphEvidence{Known: true}
 	next := g.follow()
 	reached := next.reach(g.Entry, nil)
 	own := make([]bool, len(g.Nodes))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -64,7 +65,7 @@ func TestTheGraphLane(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := core.GraphEvidence{Known: true, PathReachable: c.reachable, Dependency: c.dependency, Decomposition: c.decomposition}
+			want := policypoint.GraphEvidence{Known: true, PathReachable: c.reachable, Dependency: c.dependency, Decomposition: c.decomposition}
 			if got != want || math.Abs(got.Lane()-c.lane) > 1e-12 {
 				t.Errorf("%+v, lane %v; want %+v, lane %v", got, got.Lane(), want, c.lane)
 			}
@@ -150,7 +151,7 @@ func paths(dag *core.WorkflowDAG, path []string, fn func([]string)) {
 }
 
 // byPaths is the evidence, by looking at every path there is.
-func byPaths(dag *core.WorkflowDAG, memory string) core.GraphEvidence {
+func byPaths(dag *core.WorkflowDAG, memory string) policypoint.GraphEvidence {
 	own := dag.Memories[memory]
 	reached, free, after := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, entry := range dag.Entry {
@@ -174,7 +175,7 @@ func byPaths(dag *core.WorkflowDAG, memory string) core.GraphEvidence {
 			}
 		}
 	}
-	e := core.GraphEvidence{Known: true, PathReachable: slices.ContainsFunc(own, func(n string) bool { return reached[n] })}
+	e := policypoint.GraphEvidence{Known: true, PathReachable: slices.ContainsFunc(own, func(n string) bool { return reached[n] })}
 	if e.PathReachable && len(exits) > 0 {
 		e.Dependency = float64(lost) / float64(len(exits))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/table"
 )
 
@@ -70,7 +71,7 @@ var omegas = table.Kind[keptOmega]{
 	Doc: "memory | the newest record of other knowledge about a memory: `{seq, at, note?, upstream_status?, codebase_verification?, runtime_utility_trend?}`; `seq` counts these records of the memory from 1",
 
 	Agrees: func(_ core.Reader, memory string, kept *keptOmega) (wrong string, err error) {
-		known := &core.OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(core.OmegaFactors{}), Note: kept.Note}
+		known := &OmegaEvidence{MemoryID: memory, OmegaFactors: kept.above(policypoint.OmegaFactors{}), Note: kept.Note}
 		if CheckOmega(known) != nil || kept.Seq < 1 {
 			wrong = "the factors of the memory are out of range"
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // window is how many of the last turns that used the memory count for recurrence.
@@ -11,12 +12,12 @@ const window = 20
 
 // react makes evidence from the tool outcomes of a memory and of the memories merged into
 // it. It also returns the evidence's references, the newest first.
-func react(r core.Reader, m *core.Memory, merged []string, t *tally) (core.ReactEvidence, []string, error) {
+func react(r core.Reader, m *core.Memory, merged []string, t *tally) (policypoint.ReactEvidence, []string, error) {
 	recorded := 0
 	for _, turn := range m.Signals.RecentUses[max(0, len(m.Signals.RecentUses)-window):] {
 		has, err := hasOutcome(r, append([]string{m.ID}, merged...), turn)
 		if err != nil {
-			return core.ReactEvidence{}, nil, err
+			return policypoint.ReactEvidence{}, nil, err
 		}
 		if has {
 			recorded++
@@ -30,7 +31,7 @@ func react(r core.Reader, m *core.Memory, merged []string, t *tally) (core.React
 			}
 		}
 	}
-	return core.ReactEvidence{
+	return policypoint.ReactEvidence{
 		Good: t.Good, ToolFailures: t.Failures, RecoverySuccess: t.Recoveries,
 		Recurrence: share(recorded, int(min(window, m.Signals.Uses()))), Refs: int64(len(refs)),
 	}, refs, nil
@@ -49,7 +50,7 @@ func hasOutcome(r core.Reader, memories []string, turn core.TurnRef) (bool, erro
 
 // inGraphs is the evidence of the workflows' graphs.
 type inGraphs struct {
-	core.GraphEvidence
+	policypoint.GraphEvidence
 	// workflow is the workflow whose evidence counts.
 	workflow string
 	refs     []string

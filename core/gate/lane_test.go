@@ -7,6 +7,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // p and the lane were computed by hand. Each turn but the ninth used the memory.
@@ -44,7 +46,7 @@ func TestTheReactLane(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newMem(t)
 			d.tools(c.outcomes...)
-			n := d.decide(retains, &core.GateCase{Memory: memory(c.signals)}).Numbers
+			n := d.decide(retains, &verdict.GateCase{Memory: memory(c.signals)}).Numbers
 			if n.ToolFailures != c.failures || n.RecoverySuccess != c.recoveries ||
 				math.Abs(n.Recurrence-c.recurrence) > 1e-12 || math.Abs(n.React-c.lane) > 1e-12 {
 				t.Errorf("failures %d, recoveries %d, recurrence %v, lane %v", n.ToolFailures, n.RecoverySuccess, n.Recurrence, n.React)
@@ -71,7 +73,7 @@ func TestTheReferencesOfTools(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := newMem(t)
 			d.tools(c.with...)
-			if got := d.decide(retains, &core.GateCase{Memory: memory(c.signals)}).ReactRefs; got == nil || !slices.Equal(got, c.want) {
+			if got := d.decide(retains, &verdict.GateCase{Memory: memory(c.signals)}).ReactRefs; got == nil || !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -85,7 +87,7 @@ func TestTheBestGraphCounts(t *testing.T) {
 	lost := d.dag(line("lost", map[string][]string{"m": {"gone"}}))  // lane 0
 	d.dag(line("others", map[string][]string{"n": {"a"}}))           // doesn't name it
 	same := d.dag(line("twin", map[string][]string{"m": {"a"}}))     // as good as start
-	made := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{RelevantTurns: 9})})
+	made := d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{RelevantTurns: 9})})
 	if n := made.Numbers; n.Workflow != "start" || math.Abs(n.Graph-(.75+.5/3)) > 1e-12 || !n.PathReachable {
 		t.Errorf("%+v", n)
 	}
@@ -99,12 +101,12 @@ func TestAMemoryIsUnreachableOnlyInAllWorkflows(t *testing.T) {
 	d := newMem(t)
 	d.dag(line("v", map[string][]string{"m": {"gone"}}))
 	d.dag(line("w", map[string][]string{"m": {"away"}}))
-	n := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).Numbers
+	n := d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{})}).Numbers
 	if !n.GraphKnown || n.PathReachable || n.Graph != 0 || n.Workflow != "v" {
 		t.Errorf("in both: %+v", n)
 	}
 	d.dag(dagOf("a", "b", "a>b a>c", "c")) // workflow w, where it leads nowhere
-	n = d.decide(retains, &core.GateCase{Memory: memory(core.Signals{})}).Numbers
+	n = d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{})}).Numbers
 	if !n.PathReachable || n.Graph != .4 || n.Workflow != "w" {
 		t.Errorf("in one: %+v", n)
 	}
@@ -114,15 +116,15 @@ func TestTheOmegaLane(t *testing.T) {
 	d := newMem(t)
 	of := func(x float64) *float64 { return &x }
 	for _, c := range []struct {
-		omega core.OmegaFactors
+		omega policypoint.OmegaFactors
 		want  float64
 	}{
-		{core.OmegaFactors{}, .5},
-		{core.OmegaFactors{UpstreamStatus: of(1)}, 2.0 / 3},
-		{core.OmegaFactors{CodebaseVerification: of(0), RuntimeUtilityTrend: of(.1)}, .2},
-		{core.OmegaFactors{UpstreamStatus: of(.9), CodebaseVerification: of(.6), RuntimeUtilityTrend: of(.3)}, .6},
+		{policypoint.OmegaFactors{}, .5},
+		{policypoint.OmegaFactors{UpstreamStatus: of(1)}, 2.0 / 3},
+		{policypoint.OmegaFactors{CodebaseVerification: of(0), RuntimeUtilityTrend: of(.1)}, .2},
+		{policypoint.OmegaFactors{UpstreamStatus: of(.9), CodebaseVerification: of(.6), RuntimeUtilityTrend: of(.3)}, .6},
 	} {
-		made := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{}), Omega: c.omega, Notes: []string{"a note"}})
+		made := d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{}), Omega: c.omega, Notes: []string{"a note"}})
 		if math.Abs(made.Numbers.Omega-c.want) > 1e-12 || made.Omega.UpstreamStatus != c.omega.UpstreamStatus || !slices.Equal(made.Omega.Notes, []string{"a note"}) {
 			t.Errorf("%+v, want %v", made.Numbers.Omega, c.want)
 		}
@@ -140,7 +142,7 @@ func TestTheFailureRate(t *testing.T) {
 		{core.Signals{Successes: 3, LastOutcomeError: true}, 0},
 		{core.Signals{Successes: 1, Partials: 1, Failures: 2}, .5},
 	} {
-		if got := d.decide(retains, &core.GateCase{Memory: memory(c.signals)}).Numbers.FailureRate; got != c.want {
+		if got := d.decide(retains, &verdict.GateCase{Memory: memory(c.signals)}).Numbers.FailureRate; got != c.want {
 			t.Errorf("%+v: %v, want %v", c.signals, got, c.want)
 		}
 	}
@@ -156,7 +158,7 @@ func TestMemoriesArentMixedUp(t *testing.T) {
 		d.tools(o)
 	}
 	d.dag(line("w", map[string][]string{"m2": {"a"}, "m.": {"b"}}))
-	made := d.decide(retains, &core.GateCase{Memory: memory(core.Signals{Successes: 1, Recent: turns("s", 1, 1), RelevantTurns: 1})})
+	made := d.decide(retains, &verdict.GateCase{Memory: memory(core.Signals{Successes: 1, Recent: turns("s", 1, 1), RelevantTurns: 1})})
 	if n := made.Numbers; n.GraphKnown || n.ToolFailures != 0 || n.Recurrence != 0 || len(made.GraphRefs)+len(made.ReactRefs) != 0 {
 		t.Errorf("%+v", made)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -23,12 +24,12 @@ type keptOmega struct {
 	Seq  int64     `json:"seq"`
 	At   time.Time `json:"at"`
 	Note string    `json:"note,omitempty"`
-	core.OmegaFactors
+	policypoint.OmegaFactors
 }
 
 // RecordOmega stores what is known about a memory of a namespace, replacing all that was
 // known before: a factor that isn't given is absent afterwards.
-func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *core.OmegaEvidence) (*OmegaRecorded, error) {
+func (Evidence) RecordOmega(tx *journal.Tx, namespace string, known *OmegaEvidence) (*OmegaRecorded, error) {
 	if err := CheckOmega(known); err != nil {
 		return nil, err
 	}
@@ -68,14 +69,14 @@ func readOmega(r core.Reader, memory string) (keptOmega, error) {
 
 // above returns the factors, with the ones that the caller gives in place of the stored
 // ones.
-func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
+func (k *keptOmega) above(given policypoint.OmegaFactors) policypoint.OmegaFactors {
 	pick := func(given, kept *float64) *float64 {
 		if given != nil {
 			return given
 		}
 		return kept
 	}
-	return core.OmegaFactors{
+	return policypoint.OmegaFactors{
 		UpstreamStatus:       pick(given.UpstreamStatus, k.UpstreamStatus),
 		CodebaseVerification: pick(given.CodebaseVerification, k.CodebaseVerification),
 		RuntimeUtilityTrend:  pick(given.RuntimeUtilityTrend, k.RuntimeUtilityTrend),
@@ -83,12 +84,12 @@ func (k *keptOmega) above(given core.OmegaFactors) core.OmegaFactors {
 }
 
 // CheckOmega refuses factors outside 0 to 1, and a record without any factor.
-func CheckOmega(known *core.OmegaEvidence) error {
+func CheckOmega(known *OmegaEvidence) error {
 	var p problems
 	p.in("memory_id").id(known.MemoryID, "memory_id")
 	p.factors(known.OmegaFactors)
 	p.in("note").text(known.Note, "note")
-	if (known.OmegaFactors == core.OmegaFactors{}) {
+	if (known.OmegaFactors == policypoint.OmegaFactors{}) {
 		p.in("upstream_status").add("give upstream_status, codebase_verification or runtime_utility_trend, from 0 to 1", "no factor is given")
 	}
 	return p.err()
@@ -96,7 +97,7 @@ func CheckOmega(known *core.OmegaEvidence) error {
 
 // ReadOmega reads what is known about a memory from a JSON object. It refuses unknown
 // keys, and everything that [Evidence.RecordOmega] would refuse.
-func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
+func ReadOmega(data []byte) (*OmegaEvidence, error) {
 	const keys = "memory_id, upstream_status, codebase_verification, runtime_utility_trend, note"
 	dec, err := newDecoder(data)
 	if err != nil {
@@ -105,7 +106,7 @@ func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 	if key := jsontext.RepeatedKey(data); key != "" {
 		return nil, sdk.Errorf(sdk.Invalid, "evidence_invalid", "the key %q is there twice", core.Cut(key)).WithHint("its keys are %s", keys)
 	}
-	var known core.OmegaEvidence
+	var known OmegaEvidence
 	if err := dec.Decode(&known); err != nil {
 		return nil, notJSON("the factors", keys, dec.onLine(0, err))
 	}
@@ -114,4 +115,13 @@ func ReadOmega(data []byte) (*core.OmegaEvidence, error) {
 	}
 	known.Note = strings.TrimSpace(known.Note)
 	return &known, CheckOmega(&known)
+}
+
+// OmegaEvidence has the factors that a caller or plugin knows about a memory, for the
+// gate.
+type OmegaEvidence struct {
+	MemoryID string `json:"memory_id"`
+	policypoint.OmegaFactors
+	// Note is a line that names the source of the factors.
+	Note string `json:"note,omitempty"`
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -20,8 +22,8 @@ func defaults() gate.Policy { return policy.New(policy.AllPoints(), policy.Optio
 
 // The numbers were computed by hand from the documented formulas.
 func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
-	all := func(x float64) core.OmegaFactors {
-		return core.OmegaFactors{UpstreamStatus: of(x), CodebaseVerification: of(x), RuntimeUtilityTrend: of(x)}
+	all := func(x float64) policypoint.OmegaFactors {
+		return policypoint.OmegaFactors{UpstreamStatus: of(x), CodebaseVerification: of(x), RuntimeUtilityTrend: of(x)}
 	}
 	outcomes := func(n int64, ok, recovered bool) (list []core.ToolOutcome) {
 		for turn := range n {
@@ -34,7 +36,7 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 		signals    core.Signals
 		tools      []core.ToolOutcome
 		node       string // in a → b → c; "" is no graph
-		omega      core.OmegaFactors
+		omega      policypoint.OmegaFactors
 		verdict    string
 		confidence float64
 		utility    float64
@@ -43,43 +45,43 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 	}{
 		{ // react .9, graph .4+.35+.25/3, omega 1, q .9: .288+.1916667+.25+.18; .55+1.8·.1296667+.2
 			"proven", core.Signals{Successes: 8, Sessions: 2, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
-			outcomes(8, false, true), "b", all(1), core.VerdictPromote, .9834, .909666667, "variables.utility >= 0.78", nil,
+			outcomes(8, false, true), "b", all(1), policypoint.VerdictPromote, .9834, .909666667, "variables.utility >= 0.78", nil,
 		},
 		{ // react 7/8·(.4+.6·.75) = .74375, graph 5/6, omega .9, q .9: .238+.1916667+.225+.18; .55+1.8·.0546667+.2
 			"proven just so", core.Signals{Successes: 8, Sessions: 2, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
-			outcomes(6, false, true), "b", all(.9), core.VerdictPromote, .8484, .834666667, "variables.utility >= 0.78", nil,
+			outcomes(6, false, true), "b", all(.9), policypoint.VerdictPromote, .8484, .834666667, "variables.utility >= 0.78", nil,
 		},
 		{ // as before, in one session
 			"proven in one session", core.Signals{Successes: 8, Sessions: 1, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
-			outcomes(6, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.054666667, .834666667, "variables.utility >= 0.78", []string{"sessions"},
+			outcomes(6, false, true), "b", all(.9), policypoint.VerdictRetain, .42 + .6*.054666667, .834666667, "variables.utility >= 0.78", []string{"sessions"},
 		},
 		{ // as before, with a failure in four: .55+1.8·.0546667 is below .7
 			"proven, but not surely", core.Signals{Successes: 6, Failures: 2, Sessions: 2, RelevantTurns: 8, RecentUses: turns("s", 1, 8), Q: .9},
-			outcomes(6, false, true), "b", all(.9), core.VerdictRetain, .42 + .6*.054666667, .834666667, "variables.utility >= 0.78", []string{"confidence"},
+			outcomes(6, false, true), "b", all(.9), policypoint.VerdictRetain, .42 + .6*.054666667, .834666667, "variables.utility >= 0.78", []string{"confidence"},
 		},
 		{ // react 1/5, graph 0, omega 0, q .1: .064+.02
 			"failing and useless", core.Signals{Failures: 3, Sessions: 1, RelevantTurns: 3, RecentUses: turns("s", 1, 3), Q: .1},
-			outcomes(3, false, false), "gone", all(0), core.VerdictObsolete, 1, .084, "failure_rate >= 0.70", nil,
+			outcomes(3, false, false), "gone", all(0), policypoint.VerdictObsolete, 1, .084, "failure_rate >= 0.70", nil,
 		},
 		{ // react 1/4, graph 0, omega 0, q .1: .08+.02
 			"failing twice", core.Signals{Failures: 2, Sessions: 1, RelevantTurns: 2, RecentUses: turns("s", 1, 2), Q: .1},
-			outcomes(2, false, false), "gone", all(0), core.VerdictRetain, .42 + .6*.22, .1, "failure_rate >= 0.70", []string{"failed_turns"},
+			outcomes(2, false, false), "gone", all(0), policypoint.VerdictRetain, .42 + .6*.22, .1, "failure_rate >= 0.70", []string{"failed_turns"},
 		},
 		{ // react .2, graph 0, omega .5, q .5: .064+.125+.1; .75+1.8·.031
 			"never used, and nothing leads to it", core.Signals{RelevantTurns: 10, Recent: turns("s", 1, 10), Q: .5},
-			nil, "gone", core.OmegaFactors{}, core.VerdictObsolete, .8058, .289, "uses == 0", nil,
+			nil, "gone", policypoint.OmegaFactors{}, policypoint.VerdictObsolete, .8058, .289, "uses == 0", nil,
 		},
 		{ // react .2, graph .5, omega .5, q .5: .064+.115+.125+.1; retain .42+.6·.084
 			"never used, without a graph", core.Signals{RelevantTurns: 10, Recent: turns("s", 1, 10), Q: .5},
-			nil, "", core.OmegaFactors{}, core.VerdictRetain, .4704, .404, "", nil,
+			nil, "", policypoint.OmegaFactors{}, policypoint.VerdictRetain, .4704, .404, "", nil,
 		},
 		{ // the same by a turn less
 			"offered nine times", core.Signals{RelevantTurns: 9, Recent: turns("s", 1, 9), Q: .5},
-			nil, "gone", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.031, .289, "", nil,
+			nil, "gone", policypoint.OmegaFactors{}, policypoint.VerdictRetain, .42 + .6*.031, .289, "", nil,
 		},
 		{ // react .2, graph 5/6, omega .5, q .7: .064+.1916667+.125+.14
 			"useful without tools", core.Signals{Successes: 9, Sessions: 3, RelevantTurns: 9, RecentUses: turns("s", 1, 9), Q: .7},
-			nil, "b", core.OmegaFactors{}, core.VerdictRetain, .42 + .6*.200666667, .520666667, "", nil,
+			nil, "b", policypoint.OmegaFactors{}, policypoint.VerdictRetain, .42 + .6*.200666667, .520666667, "", nil,
 		},
 	}
 	policies := defaults()
@@ -90,7 +92,7 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 			if c.node != "" {
 				d.dag(line("w", map[string][]string{"m": {c.node}}))
 			}
-			made := d.decide(policies, &core.GateCase{Memory: memory(c.signals), Omega: c.omega})
+			made := d.decide(policies, &verdict.GateCase{Memory: memory(c.signals), Omega: c.omega})
 			if made.Verdict != c.verdict || math.Abs(made.Confidence-c.confidence) > 1e-8 || math.Abs(made.Numbers.Utility-c.utility) > 1e-8 {
 				t.Errorf("%s %v, utility %v: %s", made.Verdict, made.Confidence, made.Numbers.Utility, made.Reason)
 			}
@@ -109,8 +111,8 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 func TestTheEnginesRetainIsThePolicys(t *testing.T) {
 	d, policies := newMem(t), defaults()
 	for q := range 101 {
-		made := d.decide(policies, &core.GateCase{Memory: memory(core.Signals{Q: float64(q) / 100})})
-		if want := gate.RetainConfidence(made.Numbers.Utility); made.Verdict != core.VerdictRetain || math.Abs(made.Confidence-want) > 1e-9 {
+		made := d.decide(policies, &verdict.GateCase{Memory: memory(core.Signals{Q: float64(q) / 100})})
+		if want := gate.RetainConfidence(made.Numbers.Utility); made.Verdict != policypoint.VerdictRetain || math.Abs(made.Confidence-want) > 1e-9 {
 			t.Errorf("q %d: %s %v, want %v", q, made.Verdict, made.Confidence, want)
 		}
 	}
@@ -123,7 +125,7 @@ func TestAFailingPolicyRetainsAndIsNamed(t *testing.T) {
 	c := proven(d)
 	d.view(func(r core.Reader) error {
 		made, err := gate.New(defaults()).Decide(ctx, r, c)
-		if err != nil || made.Verdict != core.VerdictRetain || made.Confidence != 0 || made.NextAction != core.NextRetain {
+		if err != nil || made.Verdict != policypoint.VerdictRetain || made.Confidence != 0 || made.NextAction != verdict.NextRetain {
 			t.Errorf("%+v, error %v", made, err)
 		}
 		return nil

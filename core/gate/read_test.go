@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -189,11 +190,11 @@ func refusedWell(t *testing.T, err error) {
 	}
 }
 
-func decided(t *testing.T, r *gate.Recorder, id string) core.GateNumbers {
+func decided(t *testing.T, r *gate.Recorder, id string) verdict.GateNumbers {
 	t.Helper()
-	var n core.GateNumbers
+	var n verdict.GateNumbers
 	err := r.Writer.Store.View(t.Context(), func(reader core.Reader) error {
-		made, err := gate.New(retains).Decide(t.Context(), reader, &core.GateCase{Memory: &core.Memory{ID: id, Namespace: "n"}})
+		made, err := gate.New(retains).Decide(t.Context(), reader, &verdict.GateCase{Memory: &core.Memory{ID: id, Namespace: "n"}})
 		if err == nil {
 			n = made.Numbers
 		}

@@ -114,7 +114,7 @@ func (r *Recorder) noteUses(tx *journal.Tx, homes map[string]string, outcomes []
 
 // RecordOmega stores what is known about a memory, replacing what was known before, see
 // [Evidence.RecordOmega]. The memory must exist.
-func (r *Recorder) RecordOmega(ctx context.Context, known *core.OmegaEvidence) (*OmegaRecorded, error) {
+func (r *Recorder) RecordOmega(ctx context.Context, known *OmegaEvidence) (*OmegaRecorded, error) {
 	if err := CheckOmega(known); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,7 +39,7 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 				t.Errorf("another %s: %+v", field, got)
 			}
 		}
-		n := d.decide(says{Verdict: core.VerdictRetain}, &core.GateCase{Memory: memory(core.Signals{})}).Numbers
+		n := d.decide(says{Verdict: policypoint.VerdictRetain}, &verdict.GateCase{Memory: memory(core.Signals{})}).Numbers
 		if n.ToolFailures != 5 || n.RecoverySuccess != 0 {
 			t.Errorf("failures %d, recoveries %d", n.ToolFailures, n.RecoverySuccess)
 		}
@@ -107,7 +109,7 @@ func TestManyOutcomes(t *testing.T) {
 	if got := d.tools(list...); got != (gate.ToolsRecorded{Duplicates: 1001}) {
 		t.Errorf("again: %+v", got)
 	}
-	refs := d.decide(says{Verdict: core.VerdictRetain}, &core.GateCase{Memory: memory(core.Signals{Successes: 1})}).ReactRefs
+	refs := d.decide(says{Verdict: policypoint.VerdictRetain}, &verdict.GateCase{Memory: memory(core.Signals{Successes: 1})}).ReactRefs
 	if len(refs) != 20 || refs[0] != "log:1000" || refs[19] != "log:981" {
 		t.Errorf("the newest references are %v", refs)
 	}
@@ -178,7 +180,7 @@ func TestABrokenTallyDecidesNothing(t *testing.T) {
 	d := newMem(t)
 	put(d, gate.TallyKey("m"), "?")
 	d.view(func(r core.Reader) error {
-		_, err := gate.New(says{}).Decide(t.Context(), r, &core.GateCase{Memory: memory(core.Signals{})})
+		_, err := gate.New(says{}).Decide(t.Context(), r, &verdict.GateCase{Memory: memory(core.Signals{})})
 		if sdk.ReasonOf(err) != "record_corrupt" || !strings.Contains(err.Error(), "record evidence-tally/m") {
 			t.Errorf("Decide: %v", err)
 		}
@@ -225,10 +227,10 @@ func (f failing) Scan(from, to []byte, fn func(key, value []byte) (bool, error))
 func TestNothingIsDecidedWhereEvidenceCantBeRead(t *testing.T) {
 	d := newMem(t)
 	d.dag(line("w", map[string][]string{"m": {"b"}}))
-	c := &core.GateCase{Memory: memory(core.Signals{Recent: turns("s", 1, 2), RelevantTurns: 2})}
+	c := &verdict.GateCase{Memory: memory(core.Signals{Recent: turns("s", 1, 2), RelevantTurns: 2})}
 	d.view(func(r core.Reader) error {
 		for reads := range 10 {
-			_, err := gate.New(says{Verdict: core.VerdictRetain}).Decide(t.Context(), failing{r, &reads}, c)
+			_, err := gate.New(says{Verdict: policypoint.VerdictRetain}).Decide(t.Context(), failing{r, &reads}, c)
 			if err == nil {
 				if reads < 0 || reads > 8 {
 					t.Errorf("decided with %d reads left", reads)

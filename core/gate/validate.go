@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -121,7 +122,7 @@ func (p *problems) atMost(what string, n, limit int) bool {
 }
 
 // factors refuses factors of omega outside 0 to 1.
-func (p *problems) factors(f core.OmegaFactors) {
+func (p *problems) factors(f policypoint.OmegaFactors) {
 	for _, factor := range []struct {
 		field string
 		value *float64

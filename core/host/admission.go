@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,8 +38,8 @@ func (p *Plugins) Admits(ctx context.Context, set *install.Set, of *install.Plug
 
 // admissionInput is what the policy sees of a plugin: the pinned plugin, with everything
 // that the lock and the operator grant to it.
-func admissionInput(set *install.Set, p plugin.Installed, namespace string) *core.AdmissionInput {
-	in := &core.AdmissionInput{
+func admissionInput(set *install.Set, p plugin.Installed, namespace string) *policypoint.AdmissionInput {
+	in := &policypoint.AdmissionInput{
 		Namespace: namespace, Plugin: p.Name, Version: p.Version, Runtime: string(p.Runtime), Capabilities: p.Granted.List(),
 	}
 	for _, pair := range p.Env {
@@ -63,7 +64,7 @@ var reasonForm = core.Pattern(`^[a-z][a-z0-9_]{0,63}$`)
 // Refusal is a policy's refusal as an error. It has the policy's own code if that is valid,
 // otherwise the given code, and its message names what is refused and why. If no policy was asked,
 // because the store that has them can't be read, it is the store's error, which is no refusal.
-func (p *Policies) Refusal(answer *core.Permission, code, what string) *sdk.Error {
+func (p *Policies) Refusal(answer *policypoint.Permission, code, what string) *sdk.Error {
 	d := &answer.Decision
 	if d.Unread != nil {
 		return sdk.AsError(d.Unread)

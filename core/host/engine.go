@@ -6,6 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -13,11 +14,11 @@ import (
 // to meet the gate's conditions for a purge or promotion. A state has to agree with the
 // table of transitions and with the rest after the gate's last decision. A score or a
 // confidence alone changes nothing. At other points the output takes effect unchanged.
-func Engine(point core.Point, inputs, output map[string]any) (effect map[string]any, unmet []string) {
+func Engine(point policypoint.Point, inputs, output map[string]any) (effect map[string]any, unmet []string) {
 	switch point {
-	case core.PointGate:
+	case policypoint.Gate:
 		return gateEngine(inputs, output)
-	case core.PointRetention:
+	case policypoint.Retention:
 		return retentionEngine(inputs, output)
 	}
 	return output, nil
@@ -31,7 +32,7 @@ func gateEngine(inputs, output map[string]any) (map[string]any, []string) {
 	in, _ := policy.AllPoints().RecordedGate(inputs)
 	unmet := gate.Unmet(gate.Conditions(in, out))
 	if len(unmet) > 0 {
-		out.Verdict = core.VerdictRetain
+		out.Verdict = policypoint.VerdictRetain
 	}
 	return map[string]any{"verdict": out.Verdict}, unmet
 }
@@ -49,7 +50,7 @@ func ExplainGate(ctx context.Context, inputs, output map[string]any, failure *co
 }
 
 // gateOutcome is the recorded outcome of the gate's policy.
-func gateOutcome(output map[string]any) (out core.GateOutcome) {
+func gateOutcome(output map[string]any) (out policypoint.GateOutcome) {
 	out.Verdict, _ = output["verdict"].(string)
 	out.Reason, _ = output["reason"].(string)
 	switch confidence := output["confidence"].(type) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
@@ -15,7 +16,7 @@ type Observe struct {
 	// Work follows runs, iterations, calls of plugins, and what is done with memories.
 	Work core.Observer
 	// Decided is called with each decision of a policy point: see [policy.Options].
-	Decided func(point core.Point, word string)
+	Decided func(point policypoint.Point, word string)
 	// Instance is called when an instance of a plugin starts or ends.
 	Instance func(name string, e plugin.InstanceEvent)
 }

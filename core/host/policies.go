@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/sdk"
@@ -155,7 +156,7 @@ func (p *Policies) reloaded(r policy.Reload) {
 // record queues a decision. The decision's data doesn't change any more, so the log's own
 // goroutine does the rest.
 func (p *Policies) record(ctx context.Context, r *policy.Record) {
-	if r.Point == core.PointAccess && isDefault(r.File) && r.Failure == nil && r.Shadow == nil && core.CallerOf(ctx).Subject == core.OperatorSubject {
+	if r.Point == policypoint.Access && isDefault(r.File) && r.Failure == nil && r.Shadow == nil && core.CallerOf(ctx).Subject == core.OperatorSubject {
 		return // the default allows the operator everything, and reading mustn't change what is read
 	}
 	if !isDefault(r.File) {
@@ -218,13 +219,13 @@ func (p *Policies) recordSkipped() {
 	for point, n := range p.Unrecorded() {
 		skipped[string(point)] = n
 	}
-	if n := len(skipped); n > 1 || n == 1 && skipped[string(core.PointAccess)] == 0 {
+	if n := len(skipped); n > 1 || n == 1 && skipped[string(policypoint.Access)] == 0 {
 		p.log.Tell(journal.DecisionsSkipped{Points: skipped})
 	}
 }
 
 // policyHint names the policy that refused.
-func (p *Policies) policyHint(d *core.Decision) string {
+func (p *Policies) policyHint(d *policypoint.Decision) string {
 	file := d.File
 	if p.Dir != "" && !isDefault(file) {
 		file = p.Dir + string(os.PathSeparator) + file

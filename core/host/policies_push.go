@@ -5,6 +5,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
@@ -66,7 +67,7 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 // letsPush refuses a set under which the caller couldn't push another set.
 func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
 	caller := core.CallerOf(ctx)
-	in := &core.AccessInput{
+	in := &policypoint.AccessInput{
 		Subject: caller.Subject, Local: caller.Subject == core.OperatorSubject, Operation: PushOperation, Scope: string(core.ScopePolicy),
 		Namespace: "**", Namespaces: caller.Namespaces,
 	}

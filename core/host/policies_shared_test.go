@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/policyset"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/sdk"
@@ -178,7 +179,7 @@ func reachesEveryHost(t *testing.T) {
 	time.Sleep(journal.DefaultPoll)
 	synctest.Wait()
 	for _, h := range []*host.Host{one, other} {
-		if answer := h.Policies.Access(ctx, &core.AccessInput{Operation: "memory_get"}); answer.Allow || answer.Code != "closed" {
+		if answer := h.Policies.Access(ctx, &policypoint.AccessInput{Operation: "memory_get"}); answer.Allow || answer.Code != "closed" {
 			t.Errorf("a host answers %+v", answer)
 		}
 		if active, err := h.Policies.Active(); err != nil || active.Digest != pushed.Digest {
@@ -292,7 +293,7 @@ func TestPolicyPush_OfAnotherProgramsPolicies(t *testing.T) {
 	if err := fresh.Ready(ctx); sdk.ReasonOf(err) != "policies_unusable" {
 		t.Errorf("ready: %v", err)
 	}
-	if answer := fresh.Policies.Access(ctx, &core.AccessInput{Operation: "memory_get"}); answer.Allow || answer.Decision.Failure == nil {
+	if answer := fresh.Policies.Access(ctx, &policypoint.AccessInput{Operation: "memory_get"}); answer.Allow || answer.Decision.Failure == nil {
 		t.Errorf("access: %+v", answer)
 	}
 	before := transitions(t, s)

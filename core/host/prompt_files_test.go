@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/sdk"
@@ -153,7 +154,7 @@ func TestPromptFiles_OfTheDataFolderMustBeThePushed(t *testing.T) {
 				t.Fatal(err) // the operator must be able to push
 			}
 			_, built := promptOf(ctx, h, "s")
-			_, _, hybrid := h.Injections.Roles.Mix(ctx, nil, inject.SessionState{}, &core.InjectionOutcome{Mode: "hybrid"})
+			_, _, hybrid := h.Injections.Roles.Mix(ctx, nil, inject.SessionState{}, &policypoint.InjectionOutcome{Mode: "hybrid"})
 			if hybrid != nil && built == nil {
 				built = hybrid
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
@@ -20,7 +21,7 @@ import (
 // nil means the run's own.
 type ReplayOptions struct {
 	Evaluator *workflow.Single
-	Accept    core.Expression
+	Accept    policypoint.Expression
 }
 
 // Replayed is how a stored run's attempts would be judged.

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -87,7 +88,7 @@ type Recaller interface {
 
 // Decider decides the policy of a turn.
 type Decider interface {
-	Injection(ctx context.Context, in *core.InjectionInput) core.InjectionOutcome
+	Injection(ctx context.Context, in *policypoint.InjectionInput) policypoint.InjectionOutcome
 }
 
 // Builder collects what is known for a turn, asks the policy, and stores the snapshot. It
@@ -345,7 +346,7 @@ func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks [
 	for _, block := range blocks {
 		counts[string(block.Category())]++
 	}
-	chosen := b.Decider.Injection(ctx, &core.InjectionInput{
+	chosen := b.Decider.Injection(ctx, &policypoint.InjectionInput{
 		Namespace: t.Namespace, SessionID: t.SessionID, Turn: t.TurnID, Complexity: t.Complexity, Risk: t.Risk,
 		FailureClass: state.FailureClass, Blocks: counts, WindowFill: state.WindowFill, Bias: state.Bias,
 	})
@@ -383,7 +384,7 @@ func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks [
 }
 
 // ofOutcome is what the policy point decided.
-func ofOutcome(o *core.InjectionOutcome) Policy {
+func ofOutcome(o *policypoint.InjectionOutcome) Policy {
 	p := Policy{
 		Mode: Mode(o.Mode), MaxBlocks: int(o.MaxBlocks), MaxChars: int(o.MaxChars), MaxTokens: int(o.MaxTokens),
 		Ordering: Ordering(o.Ordering), Dedupe: Dedupe(o.Dedupe),

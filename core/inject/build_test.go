@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
@@ -33,16 +34,16 @@ type world struct {
 	store    core.Store
 	clock    *coretest.Clock
 	memories []*core.Memory
-	outcome  core.InjectionOutcome
+	outcome  policypoint.InjectionOutcome
 	purged   map[string]bool
 
 	mu    sync.Mutex
-	asked core.InjectionInput // the last question of [world.Injection]
+	asked policypoint.InjectionInput // the last question of [world.Injection]
 }
 
 func newWorld(t *testing.T) *world {
 	w := &world{T: t, store: database.OpenOr(t, mem.Open()), clock: &coretest.Clock{}, purged: map[string]bool{}}
-	w.outcome = core.InjectionOutcome{Mode: "classified", Route: "react", MaxBlocks: 12, MaxChars: 8000, Decision: core.Decision{File: "default/injection.yaml", Rule: "injection"}}
+	w.outcome = policypoint.InjectionOutcome{Mode: "classified", Route: "react", MaxBlocks: 12, MaxChars: 8000, Decision: policypoint.Decision{File: "default/injection.yaml", Rule: "injection"}}
 	w.Builder = inject.Builder{
 		Repository: &inject.Repository{
 			Writer: &journal.Writer{Store: w.store, Clock: w.clock}, IDs: &core.SystemIDs{},
@@ -63,7 +64,7 @@ func (w *world) Recall(_ context.Context, r *core.RecallRequest) (*core.RecallRe
 }
 
 // Injection implements [inject.Decider].
-func (w *world) Injection(_ context.Context, in *core.InjectionInput) core.InjectionOutcome {
+func (w *world) Injection(_ context.Context, in *policypoint.InjectionInput) policypoint.InjectionOutcome {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = *in

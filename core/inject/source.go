@@ -3,7 +3,7 @@ package inject
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // Turn is the turn whose prompt context is collected.
@@ -42,5 +42,5 @@ type Sessions interface {
 type RoleMixer interface {
 	// Mix returns the mix with its blocks; nil for no mix. The outcome names the profile. If
 	// it names none, the mode hybrid has a default that depends on the state.
-	Mix(ctx context.Context, t *Turn, state SessionState, chosen *core.InjectionOutcome) (*RoleMix, []Draft, error)
+	Mix(ctx context.Context, t *Turn, state SessionState, chosen *policypoint.InjectionOutcome) (*RoleMix, []Draft, error)
 }

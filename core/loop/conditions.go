@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,7 +26,7 @@ func (d *driver) accepts(ctx context.Context, v *sdk.Verdict) (bool, error) {
 	return accepts(ctx, d.o.Accept, v, output, last.Iteration)
 }
 
-func accepts(ctx context.Context, rule core.Expression, v *sdk.Verdict, output json.RawMessage, iteration int) (bool, error) {
+func accepts(ctx context.Context, rule policypoint.Expression, v *sdk.Verdict, output json.RawMessage, iteration int) (bool, error) {
 	value, err := jsontext.Decode(output)
 	if err != nil {
 		return false, sdk.Wrap("accept", err)

@@ -3,7 +3,7 @@ package loop
 import (
 	"time"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // Loop defaults and bounds.
@@ -67,9 +67,9 @@ type Limits struct {
 	// NoProgress ends the loop after that many consecutive attempts with the same output
 	// or the same errors. It is at least 2; 0 is off.
 	NoProgress int
-	// StopWhen and Accept are compiled at PointStop and PointAccept, or nil.
-	StopWhen core.Expression
-	Accept   core.Expression
+	// StopWhen and Accept are compiled at [policypoint.Stop] and [policypoint.Accept], or nil.
+	StopWhen policypoint.Expression
+	Accept   policypoint.Expression
 	// CorrectMode defaults to replace, OnFailure to return_best,
 	// OnEvaluatorError to error.
 	CorrectMode      CorrectMode

@@ -16,6 +16,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -103,7 +104,7 @@ func scanOptions(t *testing.T, d *datadriven.TestData, o *loop.Options) {
 // scoreRule is an expression that holds from a score; "fail" always fails.
 type scoreRule string
 
-func fromScore(s string) core.Expression {
+func fromScore(s string) policypoint.Expression {
 	if s == "" {
 		return nil
 	}

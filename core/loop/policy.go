@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Policy decides whether an attempt passes, and whether a loop gives up.
 type Policy interface {
-	Loop(ctx context.Context, in *core.LoopInput) core.LoopOutcome
+	Loop(ctx context.Context, in *policypoint.LoopInput) policypoint.LoopOutcome
 }
 
 // take applies the ruling on the last attempt, and the decision of the loop's policy on
@@ -46,9 +47,9 @@ func (d *driver) askToStop(ctx context.Context) {
 }
 
 // ask asks the policy about the last attempt as it was judged.
-func (d *driver) ask(ctx context.Context) core.LoopOutcome {
+func (d *driver) ask(ctx context.Context) policypoint.LoopOutcome {
 	e, last := &d.engine, d.engine.last()
-	return d.o.Policy.Loop(ctx, &core.LoopInput{
+	return d.o.Policy.Loop(ctx, &policypoint.LoopInput{
 		Namespace: d.o.Namespace, Workflow: d.o.Workflow, Valid: last.Valid, Accepted: last.Accepted,
 		Score: last.Score, BestScore: e.attempts[e.best].Score, Iteration: int64(last.Iteration),
 		Errors: last.Errors, Output: last.Output, History: e.history,
@@ -56,10 +57,10 @@ func (d *driver) ask(ctx context.Context) core.LoopOutcome {
 	})
 }
 
-func policyFailed(d *core.Decision) error {
+func policyFailed(d *policypoint.Decision) error {
 	f := d.Failure
 	err := sdk.Errorf(sdk.Invalid, f.Code, "the loop policy %s failed: %s", d.File, f.Message)
 	return err.WithHint("fix the policy, then resume the run; see how the policy decides").
-		WithAction("policy explain", "point", string(core.PointLoop)).
+		WithAction("policy explain", "point", string(policypoint.Loop)).
 		WithDetail("file", d.File).WithDetail("path", d.Path)
 }

@@ -10,13 +10,16 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // policyFunc is a loop policy.
-type policyFunc func(in *core.LoopInput) core.LoopOutcome
+type policyFunc func(in *policypoint.LoopInput) policypoint.LoopOutcome
 
-func (f policyFunc) Loop(_ context.Context, in *core.LoopInput) core.LoopOutcome { return f(in) }
+func (f policyFunc) Loop(_ context.Context, in *policypoint.LoopInput) policypoint.LoopOutcome {
+	return f(in)
+}
 
 // accepting is a rule for passing.
 type accepting bool
@@ -37,23 +40,35 @@ func judgedBy(verdicts ...sdk.Verdict) *loop.Options {
 }
 
 func TestThePolicyHasTheLastWordOnAnAttempt(t *testing.T) {
-	policyFailure := core.LoopOutcome{Stop: true, Decision: core.Decision{File: "loop/a.yaml", Failure: &core.ErrorInfo{Code: "policy_failed", Message: "no such key"}}}
+	policyFailure := policypoint.LoopOutcome{Stop: true, Decision: policypoint.Decision{File: "loop/a.yaml", Failure: &core.ErrorInfo{Code: "policy_failed", Message: "no such key"}}}
 	for name, test := range map[string]struct {
 		policy    policyFunc
-		rule      core.Expression
+		rule      policypoint.Expression
 		verdict   sdk.Verdict
 		status    core.Status
 		reason    core.StopReason
 		iteration int
 	}{
-		"it goes by the workflow":           {func(in *core.LoopInput) core.LoopOutcome { return core.LoopOutcome{Accept: in.Accepted} }, nil, sdk.Verdict{Valid: true}, core.StatusPassed, core.StopValid, 1},
-		"it refuses what is valid":          {func(*core.LoopInput) core.LoopOutcome { return core.LoopOutcome{} }, nil, sdk.Verdict{Valid: true}, core.StatusExhausted, core.StopMaxIterations, 1},
-		"it accepts what isn't":             {func(in *core.LoopInput) core.LoopOutcome { return core.LoopOutcome{Accept: in.Iteration == 2} }, nil, sdk.Verdict{}, core.StatusPassed, core.StopValid, 2},
-		"it overrules the workflow's rule":  {func(in *core.LoopInput) core.LoopOutcome { return core.LoopOutcome{Accept: in.Valid} }, accepting(true), sdk.Verdict{}, core.StatusExhausted, core.StopMaxIterations, 1},
-		"it learns of the workflow's rule":  {func(in *core.LoopInput) core.LoopOutcome { return core.LoopOutcome{Accept: in.Accepted} }, accepting(true), sdk.Verdict{}, core.StatusPassed, core.StopValid, 1},
-		"it gives up":                       {func(in *core.LoopInput) core.LoopOutcome { return core.LoopOutcome{Stop: in.Iteration == 2} }, nil, sdk.Verdict{}, core.StatusExhausted, core.StopPolicy, 1},
-		"what passes isn't given up":        {func(*core.LoopInput) core.LoopOutcome { return core.LoopOutcome{Accept: true, Stop: true} }, nil, sdk.Verdict{}, core.StatusPassed, core.StopValid, 1},
-		"one that fails ends with an error": {func(*core.LoopInput) core.LoopOutcome { return policyFailure }, nil, sdk.Verdict{Valid: true}, core.StatusError, core.StopEvaluatorError, 1},
+		"it goes by the workflow": {func(in *policypoint.LoopInput) policypoint.LoopOutcome {
+			return policypoint.LoopOutcome{Accept: in.Accepted}
+		}, nil, sdk.Verdict{Valid: true}, core.StatusPassed, core.StopValid, 1},
+		"it refuses what is valid": {func(*policypoint.LoopInput) policypoint.LoopOutcome { return policypoint.LoopOutcome{} }, nil, sdk.Verdict{Valid: true}, core.StatusExhausted, core.StopMaxIterations, 1},
+		"it accepts what isn't": {func(in *policypoint.LoopInput) policypoint.LoopOutcome {
+			return policypoint.LoopOutcome{Accept: in.Iteration == 2}
+		}, nil, sdk.Verdict{}, core.StatusPassed, core.StopValid, 2},
+		"it overrules the workflow's rule": {func(in *policypoint.LoopInput) policypoint.LoopOutcome {
+			return policypoint.LoopOutcome{Accept: in.Valid}
+		}, accepting(true), sdk.Verdict{}, core.StatusExhausted, core.StopMaxIterations, 1},
+		"it learns of the workflow's rule": {func(in *policypoint.LoopInput) policypoint.LoopOutcome {
+			return policypoint.LoopOutcome{Accept: in.Accepted}
+		}, accepting(true), sdk.Verdict{}, core.StatusPassed, core.StopValid, 1},
+		"it gives up": {func(in *policypoint.LoopInput) policypoint.LoopOutcome {
+			return policypoint.LoopOutcome{Stop: in.Iteration == 2}
+		}, nil, sdk.Verdict{}, core.StatusExhausted, core.StopPolicy, 1},
+		"what passes isn't given up": {func(*policypoint.LoopInput) policypoint.LoopOutcome {
+			return policypoint.LoopOutcome{Accept: true, Stop: true}
+		}, nil, sdk.Verdict{}, core.StatusPassed, core.StopValid, 1},
+		"one that fails ends with an error": {func(*policypoint.LoopInput) policypoint.LoopOutcome { return policyFailure }, nil, sdk.Verdict{Valid: true}, core.StatusError, core.StopEvaluatorError, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := judgedBy(test.verdict)
@@ -68,10 +83,10 @@ func TestThePolicyHasTheLastWordOnAnAttempt(t *testing.T) {
 
 func TestThePolicySeesTheAttemptAsItWasJudged(t *testing.T) {
 	o := judgedBy(sdk.Verdict{Score: .9, Errors: []sdk.Finding{{Message: "m"}}}, sdk.Verdict{Score: .5, Valid: true, Output: json.RawMessage(`"two"`)})
-	var seen []core.LoopInput
-	o.Policy = policyFunc(func(in *core.LoopInput) core.LoopOutcome {
+	var seen []policypoint.LoopInput
+	o.Policy = policyFunc(func(in *policypoint.LoopInput) policypoint.LoopOutcome {
 		seen = append(seen, *in)
-		return core.LoopOutcome{Accept: in.Accepted}
+		return policypoint.LoopOutcome{Accept: in.Accepted}
 	})
 	if _, err := loop.Run(context.Background(), o); err != nil {
 		t.Fatal(err)
@@ -81,7 +96,7 @@ func TestThePolicySeesTheAttemptAsItWasJudged(t *testing.T) {
 	}
 	first := []byte(`{"iteration":1,"output":1,"score":0.9,"valid":false,"errors":[{"message":"m"}],"feedback":""}`)
 	second := []byte(`{"iteration":2,"output":"two","raw":2,"score":0.5,"valid":true,"errors":[],"feedback":""}`)
-	want := []core.LoopInput{
+	want := []policypoint.LoopInput{
 		{Namespace: "a/b", Workflow: "w", Score: .9, BestScore: .9, Iteration: 1, Errors: []sdk.Finding{{Message: "m"}},
 			Output: json.RawMessage("1"), History: [][]byte{first}, Usage: core.RunUsage{Usage: sdk.Usage{TokensIn: 3}}},
 		{Namespace: "a/b", Workflow: "w", Valid: true, Accepted: true, Score: .5, BestScore: .9, Iteration: 2,
@@ -108,8 +123,8 @@ func TestThePolicyMayGiveUpAfterWhatNobodyJudged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := judgedBy(sdk.Verdict{})
 			breaks(o)
-			o.Policy = policyFunc(func(in *core.LoopInput) core.LoopOutcome {
-				return core.LoopOutcome{Accept: true, Stop: in.Iteration == 2, Decision: core.Decision{Failure: &core.ErrorInfo{Code: "policy_failed"}}}
+			o.Policy = policyFunc(func(in *policypoint.LoopInput) policypoint.LoopOutcome {
+				return policypoint.LoopOutcome{Accept: true, Stop: in.Iteration == 2, Decision: policypoint.Decision{Failure: &core.ErrorInfo{Code: "policy_failed"}}}
 			})
 			r, err := loop.Run(context.Background(), o)
 			if err != nil || r.StopReason != core.StopPolicy || len(r.History) != 2 || r.Accepted {
@@ -124,8 +139,8 @@ func TestThePolicyMayGiveUpAfterWhatNobodyJudged(t *testing.T) {
 func TestAnAttemptWhosePolicyFailedIsJudgedWhenResumed(t *testing.T) {
 	o, record := judgedBy(sdk.Verdict{Valid: true}), &keeping{}
 	o.Recorder = record
-	o.Policy = policyFunc(func(*core.LoopInput) core.LoopOutcome {
-		return core.LoopOutcome{Stop: true, Decision: core.Decision{Failure: &core.ErrorInfo{Code: "policy_failed"}}}
+	o.Policy = policyFunc(func(*policypoint.LoopInput) policypoint.LoopOutcome {
+		return policypoint.LoopOutcome{Stop: true, Decision: policypoint.Decision{Failure: &core.ErrorInfo{Code: "policy_failed"}}}
 	})
 	r, err := loop.Run(context.Background(), o)
 	if sdk.ReasonOf(err) != "policy_failed" || sdk.AsError(err).Hint == "" || r.Usage.TokensIn != 3 {
@@ -158,7 +173,10 @@ func (k *keeping) RecordVerdict(_ context.Context, a *core.Attempt) error {
 func TestAResumedLoopAsksThePolicyAgain(t *testing.T) {
 	done := []core.Attempt{{Iteration: 1, Output: json.RawMessage("1"), Role: sdk.RoleGenerate, Judged: true}}
 	asked := 0
-	stops := policyFunc(func(*core.LoopInput) core.LoopOutcome { asked++; return core.LoopOutcome{Stop: true} })
+	stops := policyFunc(func(*policypoint.LoopInput) policypoint.LoopOutcome {
+		asked++
+		return policypoint.LoopOutcome{Stop: true}
+	})
 	o := judgedBy(sdk.Verdict{})
 	o.Done, o.Policy = done, stops
 	if r, err := loop.Run(context.Background(), o); err != nil || r.StopReason != core.StopPolicy || len(r.History) != 1 || asked != 1 {
@@ -178,9 +196,9 @@ func TestAReplayAsksThePolicy(t *testing.T) {
 	o := judgedBy(sdk.Verdict{Score: .5}, sdk.Verdict{Score: .5, Valid: true})
 	history := []int{}
 	got, err := loop.Replay(context.Background(), &loop.ReplayOptions{
-		Evaluator: o.Evaluator, Attempts: attempts, Namespace: "a", Policy: policyFunc(func(in *core.LoopInput) core.LoopOutcome {
+		Evaluator: o.Evaluator, Attempts: attempts, Namespace: "a", Policy: policyFunc(func(in *policypoint.LoopInput) policypoint.LoopOutcome {
 			history = append(history, len(in.History))
-			return core.LoopOutcome{Accept: in.Namespace == "a" && !in.Accepted}
+			return policypoint.LoopOutcome{Accept: in.Namespace == "a" && !in.Accepted}
 		}),
 	})
 	if err != nil || len(got) != 2 || !got[0].Now.Accepted || got[1].Now.Accepted || !got[0].Changed || !got[1].Changed {

@@ -12,8 +12,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -197,7 +199,7 @@ var changing = []struct {
 		g.observeNamed(t, "m")
 		return func(ctx context.Context) error {
 			half := .5
-			_, err := g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "m", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
+			_, err := g.evidence.RecordOmega(ctx, &gate.OmegaEvidence{MemoryID: "m", OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: &half}})
 			return err
 		}
 	}},

@@ -8,14 +8,15 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 )
 
 // ended is a world in which the gate retained, purged and promoted a memory.
 func ended(t *testing.T, s core.Store) *world {
 	t.Helper()
 	next := ""
-	w := living(t, s, gateFunc(func(c *core.GateCase) (*core.GateDecision, error) { return decides(next, .9)(c) }), deferred)
-	for _, next = range []string{core.NextRetain, core.NextPurge, core.NextPromote, core.NextPromote} {
+	w := living(t, s, gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) { return decides(next, .9)(c) }), deferred)
+	for _, next = range []string{verdict.NextRetain, verdict.NextPurge, verdict.NextPromote, verdict.NextPromote} {
 		m := w.pending(t, core.ObserveRequest{Content: next})
 		if _, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate); err != nil {
 			t.Fatal(err)

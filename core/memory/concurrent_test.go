@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -30,7 +31,7 @@ func atOnce(fn func(i int)) {
 
 func TestFeedbackAtOnceLosesNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), unwatched)
+		w := living(t, s, decides(verdict.NextRetain, .5), unwatched)
 		shared := w.observe(t, core.ObserveRequest{Content: "shared"})
 		found := w.recalled(t, shared.ID)
 		atOnce(func(i int) {
@@ -77,7 +78,7 @@ func TestTheSameFeedbackAtOnceCountsOnce(t *testing.T) {
 }
 
 func TestTheGateAtOnceDecidesOnce(t *testing.T) {
-	for _, next := range []string{core.NextRetain, core.NextPurge, core.NextPromote} {
+	for _, next := range []string{verdict.NextRetain, verdict.NextPurge, verdict.NextPromote} {
 		w := living(t, openPebble(t), decides(next, .9), func(o *memory.Options) {
 			deferred(o)
 			unwatched(o)

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/storetest"
 	"github.com/reflectory/reflectory/sdk"
@@ -58,7 +60,7 @@ func (g *governed) helping(t *testing.T, title string) (*core.Memory, memory.Rev
 		t.Fatal(err)
 	}
 	known := 1.0
-	return m, memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &known, CodebaseVerification: &known, RuntimeUtilityTrend: &known}}
+	return m, memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: &known, CodebaseVerification: &known, RuntimeUtilityTrend: &known}}
 }
 
 // reflectors makes all writers but the first reflect on a memory while the first lets the
@@ -83,7 +85,7 @@ func (g *governed) reflectors(t *testing.T, m *core.Memory, request memory.Reval
 		}
 	})
 	_, to, err := g.Links(t.Context(), m.ID)
-	if next == core.NextPurge {
+	if next == verdict.NextPurge {
 		to, err = g.linksTo(t, "purged:"+m.ID), nil
 	}
 	if err != nil || int64(len(to)) != made.Load() {
@@ -118,7 +120,7 @@ func (g *governed) linksTo(t *testing.T, id string) (list []core.Link) {
 func TestManyReflectWhileTheGatePurges(t *testing.T) {
 	crowds(t, func(t *testing.T, g *governed) {
 		m, request := g.failing(t)
-		g.reflectors(t, m, request, core.NextPurge, "source_purged")
+		g.reflectors(t, m, request, verdict.NextPurge, "source_purged")
 		_, err := g.Get(t.Context(), m.ID)
 		wantReason(t, err, sdk.NotFound, "memory_purged")
 	})
@@ -128,7 +130,7 @@ func TestManyReflectWhileTheGatePurges(t *testing.T) {
 func TestManyReflectWhileTheGatePromotes(t *testing.T) {
 	crowds(t, func(t *testing.T, g *governed) {
 		m, request := g.helping(t, "it helps")
-		if made := g.reflectors(t, m, request, core.NextPromote, ""); made != turns-1 {
+		if made := g.reflectors(t, m, request, verdict.NextPromote, ""); made != turns-1 {
 			t.Errorf("%d reflections", made)
 		}
 		if list := g.knowledge(t); len(list) != 1 || list[0].PromotedFrom != m.ID {
@@ -178,7 +180,7 @@ func TestExportsWhilePromotingAreWhole(t *testing.T) {
 		atOnce(func(i int) {
 			switch {
 			case i < promotions:
-				if d, err := g.Gate.Revalidate(t.Context(), memories[i].ID, requests[i]); err != nil || d.NextAction != core.NextPromote {
+				if d, err := g.Gate.Revalidate(t.Context(), memories[i].ID, requests[i]); err != nil || d.NextAction != verdict.NextPromote {
 					t.Errorf("the gate: %+v, %v", d, err)
 				}
 			case i < 2*promotions:

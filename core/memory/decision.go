@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 )
 
 // record writes a decision with its events.
-func (v *verdict) record(t *record.Tx) error {
+func (v *conclusion) record(t *record.Tx) error {
 	d := v.decision
 	digest, err := record.PutDecision(t, d)
 	if err != nil {
@@ -27,7 +28,7 @@ func (v *verdict) record(t *record.Tx) error {
 }
 
 // Decision returns a recorded decision of the gate.
-func (g *Gate) Decision(ctx context.Context, id string) (d *core.GateDecision, err error) {
+func (g *Gate) Decision(ctx context.Context, id string) (d *verdict.GateDecision, err error) {
 	err = g.records.View(ctx, func(r core.Reader) error {
 		d, err = record.ReadDecision(r, id)
 		return err
@@ -37,7 +38,7 @@ func (g *Gate) Decision(ctx context.Context, id string) (d *core.GateDecision, e
 
 // Decisions returns the gate's decisions on a memory, the oldest first. They
 // stay when the memory is purged.
-func (g *Gate) Decisions(ctx context.Context, memoryID string) (list []*core.GateDecision, err error) {
+func (g *Gate) Decisions(ctx context.Context, memoryID string) (list []*verdict.GateDecision, err error) {
 	err = g.records.View(ctx, func(r core.Reader) error {
 		list, err = record.DecisionsOn(r, memoryID)
 		return err

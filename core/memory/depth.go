@@ -6,6 +6,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -57,7 +58,7 @@ func (a *reflectTx) askPolicy(ctx context.Context) error {
 	if a.memories.options.Reflection == nil {
 		return nil
 	}
-	in := &core.ReflectInput{
+	in := &policypoint.ReflectInput{
 		Namespace: a.memory.Namespace, AgentID: a.memory.AgentID, Kind: string(a.memory.Kind), Title: a.memory.Title,
 		Tags: a.memory.Tags, Depth: int64(a.memory.ReflectionDepth), Cap: int64(a.cap.most),
 		Priority: int64(a.memory.Priority), Confidence: a.memory.Confidence, SourceIDs: a.draft.request.SourceIDs,
@@ -72,7 +73,7 @@ func (a *reflectTx) askPolicy(ctx context.Context) error {
 	}
 	err := sdk.Errorf(sdk.Denied, "policy_veto", "the reflect policy denies the reflection: %s (%s)", said.Reason, said.Code).
 		WithHint("policy %s decided; see which policy is in force", said.Decision.File).
-		WithAction("policy explain", "point", string(core.PointReflect)).
+		WithAction("policy explain", "point", string(policypoint.Reflect)).
 		WithDetail("code", said.Code).WithDetail("reason", said.Reason).
 		WithDetail("policy", said.Decision.File).WithDetail("rule", said.Decision.Rule)
 	if said.Decision.Failure != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -126,7 +127,7 @@ func TestDream_MergesNearTexts(t *testing.T) {
 		{"a judge overrules it", "Anna plays the piano", true, sure{}, 1, ""},
 		{"no judge overrules a negation", "Anna does not play the violin", true, sure{}, 0, dream.Negation},
 	} {
-		w := living(t, empty(t), decides(core.NextRetain, .5), func(o *memory.Options) {
+		w := living(t, empty(t), decides(verdict.NextRetain, .5), func(o *memory.Options) {
 			o.Embedder = embedder{vector: []float32{1, 0}}
 			o.Near = func(core.Reader) (map[string]float64, error) {
 				if c.calibrated {

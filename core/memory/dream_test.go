@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -24,7 +25,7 @@ import (
 // dreamer is a world for passes over the namespace "ns".
 func dreamer(t *testing.T, s core.Store) *world {
 	t.Helper()
-	w := living(t, s, decides(core.NextRetain, .5), func(o *memory.Options) { o.Embedder = embedder{} })
+	w := living(t, s, decides(verdict.NextRetain, .5), func(o *memory.Options) { o.Embedder = embedder{} })
 	w.clock.Advance(time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC).Sub(w.clock.Now()))
 	return w
 }
@@ -226,7 +227,7 @@ func TestDream_AnEditedPlanDoesNothingThatNoPassMayDo(t *testing.T) {
 
 func TestDream_APurgeReachesCopiesAndUndos(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, .9), nil)
+		w := living(t, s, decides(verdict.NextPurge, .9), nil)
 		w.clock.Advance(time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC).Sub(w.clock.Now()))
 		const secret = "hunter"
 		victim := w.observe(t, core.ObserveRequest{Content: "Yesterday the password was " + secret, OccurredAt: "2025-01-01T00:00:00Z"})

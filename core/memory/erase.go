@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
@@ -33,7 +34,7 @@ type EraseRequest struct {
 //
 // The decision names the memories that have the same content, and with Copies erases them, in
 // transactions of their own: an error after the first erasure comes with the decision.
-func (g *Gate) Erase(ctx context.Context, id string, r EraseRequest) (d *core.GateDecision, err error) {
+func (g *Gate) Erase(ctx context.Context, id string, r EraseRequest) (d *verdict.GateDecision, err error) {
 	defer g.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -63,8 +64,8 @@ func (r *EraseRequest) Check() error {
 }
 
 // eraseOne erases a memory in a transaction.
-func (g *Gate) eraseOne(ctx context.Context, id, reason string) (*verdict, error) {
-	v := &verdict{request: &RevalidateRequest{}, decisionID: g.options.IDs.NewID()}
+func (g *Gate) eraseOne(ctx context.Context, id, reason string) (*conclusion, error) {
+	v := &conclusion{request: &RevalidateRequest{}, decisionID: g.options.IDs.NewID()}
 	err := g.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return g.erase(ctx, t, id, reason, v) })
 	if err == nil {
 		err = v.refusal
@@ -74,9 +75,9 @@ func (g *Gate) eraseOne(ctx context.Context, id, reason string) (*verdict, error
 
 // eraseCopies notes in the decision which memories have the content of the purged one. If they
 // are wanted too, it erases them, and the decision also names what was derived from them.
-func (g *Gate) eraseCopies(ctx context.Context, v *verdict, r EraseRequest, gone *residue) error {
+func (g *Gate) eraseCopies(ctx context.Context, v *conclusion, r EraseRequest, gone *residue) error {
 	d := v.decision
-	if d.NextAction != core.NextPurge {
+	if d.NextAction != verdict.NextPurge {
 		return nil
 	}
 	for {
@@ -129,7 +130,7 @@ func (g *Gate) sameContent(ctx context.Context, purged *core.Memory) (ids []stri
 	return ids[:min(len(ids), core.MaxRelated)], err
 }
 
-func (g *Gate) erase(ctx context.Context, t *record.Tx, id, reason string, v *verdict) error {
+func (g *Gate) erase(ctx context.Context, t *record.Tx, id, reason string, v *conclusion) error {
 	v.decision, v.refusal, v.with = nil, nil, nil
 	began := g.options.Clock.Now()
 	memory, err := record.Read(t, id)
@@ -158,7 +159,7 @@ func (g *Gate) erase(ctx context.Context, t *record.Tx, id, reason string, v *ve
 
 // summon makes a live memory wait for the gate, and returns it in its new state. Any other
 // memory already waits, can be purged from its present state, or can't be purged at all.
-func (v *verdict) summon(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
+func (v *conclusion) summon(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
 	switch memory.State {
 	case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:
 		return memory, lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate)

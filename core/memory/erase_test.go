@@ -7,8 +7,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -57,7 +59,7 @@ func TestErase_TakesAMemoryInWhateverState(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", state, err)
 			}
-			if d.Verdict != core.VerdictObsolete || d.Confidence != 1 || d.NextAction != core.NextPurge || d.Omega.Erasure == "" ||
+			if d.Verdict != policypoint.VerdictObsolete || d.Confidence != 1 || d.NextAction != verdict.NextPurge || d.Omega.Erasure == "" ||
 				len(d.ReactRefs) != 1 || !slices.Equal(d.ReactRefs, d.GraphRefs) || !strings.Contains(d.Reason, ": she asked for it") {
 				t.Errorf("%s: the decision is %+v", state, d)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
@@ -40,14 +41,14 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 		after core.MemoryState
 		event string // which of the memory's end
 	}{
-		{core.NextRetain, core.StateCooling, ""},
-		{core.NextPurge, core.StatePurged, "agent.memory.purged"},
-		{core.NextPromote, core.StatePromoted, "agent.memory.promoted"},
+		{verdict.NextRetain, core.StateCooling, ""},
+		{verdict.NextPurge, core.StatePurged, "agent.memory.purged"},
+		{verdict.NextPromote, core.StatePromoted, "agent.memory.promoted"},
 	}
 	for _, c := range cases {
 		t.Run(c.next, func(t *testing.T) {
 			clock := &coretest.Clock{}
-			slow := gateFunc(func(in *core.GateCase) (*core.GateDecision, error) {
+			slow := gateFunc(func(in *verdict.GateCase) (*verdict.GateDecision, error) {
 				clock.Advance(5 * time.Millisecond)
 				return decides(c.next, .9)(in)
 			})
@@ -76,7 +77,7 @@ func TestEventsTellWhatTheGateDid(t *testing.T) {
 			for _, name := range events {
 				list := w.told(t, name)
 				got := list[len(list)-1]
-				if want["ttl_score"] = ttl; name == "agent.memory.lifecycle.transition" && c.next == core.NextRetain {
+				if want["ttl_score"] = ttl; name == "agent.memory.lifecycle.transition" && c.next == verdict.NextRetain {
 					want["ttl_score"] = w.get(t, "m").Signals.TTLScore // the one of now
 				}
 				for field, value := range want {
@@ -195,8 +196,8 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 // TestEachOperationIsOneCommit counts the commits of the engine.
 func TestEachOperationIsOneCommit(t *testing.T) {
 	s := openPebble(t)
-	next := core.NextRetain
-	w := living(t, s, gateFunc(func(c *core.GateCase) (*core.GateDecision, error) { return decides(next, .9)(c) }), deferred)
+	next := verdict.NextRetain
+	w := living(t, s, gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) { return decides(next, .9)(c) }), deferred)
 	one := func(what string, do func()) {
 		t.Helper()
 		before := s.(*pebble.Store).Commits()
@@ -212,7 +213,7 @@ func TestEachOperationIsOneCommit(t *testing.T) {
 		one("recall", func() { w.recall(t, core.RecallRequest{Session: "s", Turn: turn, Query: "word"}) })
 		one("feedback", func() { w.feedback(t, "s", turn, core.OutcomeFailure, "a", "b", "c") })
 	}
-	for id, action := range map[string]string{"a": core.NextRetain, "b": core.NextPurge, "c": core.NextPromote} {
+	for id, action := range map[string]string{"a": verdict.NextRetain, "b": verdict.NextPurge, "c": verdict.NextPromote} {
 		next = action
 		one(action, func() {
 			if _, err := w.Gate.Revalidate(t.Context(), id, revalidate); err != nil {

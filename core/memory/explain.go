@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,7 +39,7 @@ type Explanation struct {
 	// newest 1,000. They hold no content.
 	History []journal.Entry `json:"history"`
 	// Decisions are the gate's decisions, the oldest first.
-	Decisions []*core.GateAnswer `json:"decisions,omitempty"`
+	Decisions []*verdict.GateAnswer `json:"decisions,omitempty"`
 }
 
 // ScoreTerm is a term of a retention score: Weight times Value, which lowers the score if
@@ -153,7 +155,7 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	if s.HitCount > 0 {
 		since = s.LastHitTurn
 	}
-	hits := core.RetentionInput{HitRate: s.HitRate, RelevantTurns: s.RelevantTurns, Hits: s.HitCount, LastHitTurn: s.LastHitTurn, CreatedTurn: m.CreatedTurn, Turn: e.Turn}
+	hits := policypoint.RetentionInput{HitRate: s.HitRate, RelevantTurns: s.RelevantTurns, Hits: s.HitCount, LastHitTurn: s.LastHitTurn, CreatedTurn: m.CreatedTurn, Turn: e.Turn}
 	w := g.Retention
 	e.Terms = []ScoreTerm{
 		{"hit_rate", w.Hit, hits.CorrectedHitRate()}, {"utility", w.Utility, s.Utility},

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // Remove purges a memory in whatever state, by a decision that the test makes.
@@ -16,8 +18,8 @@ func (m *Memories) Remove(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		v := &verdict{request: &RevalidateRequest{}, memory: memory, after: &core.Memory{State: core.StatePurged}, decision: &core.GateDecision{
-			ID: decisionID, MemoryID: id, Namespace: memory.Namespace, Verdict: core.VerdictObsolete, NextAction: core.NextPurge,
+		v := &conclusion{request: &RevalidateRequest{}, memory: memory, after: &core.Memory{State: core.StatePurged}, decision: &verdict.GateDecision{
+			ID: decisionID, MemoryID: id, Namespace: memory.Namespace, Verdict: policypoint.VerdictObsolete, NextAction: verdict.NextPurge,
 		}}
 		if err := v.record(t); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
@@ -57,7 +58,7 @@ func TestFeedbackTeachesInOneCommit(t *testing.T) {
 
 func TestASecondFeedbackChangesNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), nil)
+		w := living(t, s, decides(verdict.NextRetain, .5), nil)
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
 		for turn := range int64(2) {
 			w.live(t, "s", turn, m.ID, core.OutcomeFailure)
@@ -184,11 +185,11 @@ func TestToolOutcomesAreEvidence(t *testing.T) {
 func TestAFailedGateIsAskedAgainByTheSameFeedback(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		broken := errors.New("the gate is broken")
-		gate := gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+		gate := gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) {
 			if broken != nil {
 				return nil, broken
 			}
-			return decides(core.NextRetain, .5)(c)
+			return decides(verdict.NextRetain, .5)(c)
 		})
 		w := living(t, s, gate, nil)
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
@@ -211,7 +212,7 @@ func TestAFailedGateIsAskedAgainByTheSameFeedback(t *testing.T) {
 }
 
 func TestDeferredGateIsLeftToTheCaller(t *testing.T) {
-	w := living(t, openPebble(t), decides(core.NextRetain, .5), deferred)
+	w := living(t, openPebble(t), decides(verdict.NextRetain, .5), deferred)
 	m := w.pending(t, core.ObserveRequest{Content: "c"})
 	if n := w.events("agent.memory.revalidate.started"); n != 0 {
 		t.Errorf("the gate was asked %d times", n)
@@ -239,7 +240,7 @@ func TestDeferredGateIsLeftToTheCaller(t *testing.T) {
 func TestEventsOfTheLifecycleHoldNoContent(t *testing.T) {
 	const secret = "a-secret-that-is-content"
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, .9), nil)
+		w := living(t, s, decides(verdict.NextPurge, .9), nil)
 		m := w.observe(t, core.ObserveRequest{Title: secret, Content: secret + "!", Tags: []string{secret}, Metadata: json.RawMessage(`{"x":"` + secret + `"}`)})
 		for turn := range int64(3) {
 			w.live(t, "s", turn, m.ID, core.OutcomeFailure)

@@ -18,9 +18,11 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
@@ -56,7 +58,7 @@ func rich(t *testing.T) *governed {
 	g.tidied(t)
 	half := .5
 	for range 2 {
-		_, err = g.evidence.RecordOmega(ctx, &core.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}})
+		_, err = g.evidence.RecordOmega(ctx, &gate.OmegaEvidence{MemoryID: "semantic", Note: "seen", OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: &half}})
 		must(t, err)
 	}
 	p, err := g.Knowledge.Promotion(ctx, "useful")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
@@ -38,9 +39,9 @@ type hosts struct {
 func newHosts(t *testing.T, s core.Store, seed uint64) *hosts {
 	h := &hosts{Rand: rand.New(rand.NewPCG(seed, 13)), done: map[string]int{}}
 	ids, random := &coretest.IDs{}, &coretest.Random{}
-	decide := gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+	decide := gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) {
 		if c.Erase != "" {
-			return decides(core.NextPurge, 1)(c)
+			return decides(verdict.NextPurge, 1)(c)
 		}
 		return decides(h.next, .9)(c)
 	})
@@ -136,7 +137,7 @@ func (h *hosts) operation(t *testing.T, g *governed) (name string) {
 		name = "erase"
 		_, err = g.Gate.Erase(ctx, h.pick(), memory.EraseRequest{Reason: "asked for"})
 	case 13:
-		h.next = oneOf(h.Rand, core.NextPromote, core.NextPromote, core.NextPromote, core.NextRetain, core.NextPurge)
+		h.next = oneOf(h.Rand, verdict.NextPromote, verdict.NextPromote, verdict.NextPromote, verdict.NextRetain, verdict.NextPurge)
 		name = h.next
 		err = h.decide(t, g)
 	case 14:
@@ -225,7 +226,7 @@ func TestHosts_RecallTheSame(t *testing.T) {
 		t.Logf("%d found; done: %v", h.found, h.done)
 		for _, name := range []string{
 			"observe", "reflect", core.RelationSupersedes, core.RelationContradicts, "archive", "restore", "turn", "erase",
-			core.NextPromote, "reembed", "supersede knowledge", "language",
+			verdict.NextPromote, "reembed", "supersede knowledge", "language",
 		} {
 			if h.done[name] == 0 {
 				t.Errorf("no %s", name)

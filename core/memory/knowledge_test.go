@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -45,7 +46,7 @@ func (w *world) knowledge(t *testing.T) []*core.Knowledge {
 
 func TestPromotionIsOneCommit(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPromote, .9), deferred)
+		w := living(t, s, decides(verdict.NextPromote, .9), deferred)
 		content := strings.Repeat("ä", 400)
 		m := w.pending(t, core.ObserveRequest{Title: "a title", Content: content})
 		before := len(w.entries)
@@ -79,7 +80,7 @@ func TestPromotionIsOneCommit(t *testing.T) {
 // transition does: it keeps its entry.
 func TestPromotionIsIdempotent(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPromote, .9), deferred)
+		w := living(t, s, decides(verdict.NextPromote, .9), deferred)
 		m, k := w.promoted(t, core.ObserveRequest{Content: "c"})
 		m.State, m.PromotedTo = core.StateRevalidatePending, ""
 		if err := w.Put(t.Context(), m); err != nil {
@@ -116,7 +117,7 @@ func TestASummarizerSaysThePattern(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			w := living(t, openPebble(t), decides(core.NextPromote, .9), func(o *memory.Options) {
+			w := living(t, openPebble(t), decides(verdict.NextPromote, .9), func(o *memory.Options) {
 				o.DeferGate = true
 				o.Summarizer = summarizer(func(*core.Memory) (string, error) { return c.gives, c.err })
 			})
@@ -135,7 +136,7 @@ func TestASummarizerSaysThePattern(t *testing.T) {
 		})
 	}
 	t.Run("not for what isn't promoted", func(t *testing.T) {
-		w := living(t, openPebble(t), decides(core.NextRetain, .9), func(o *memory.Options) {
+		w := living(t, openPebble(t), decides(verdict.NextRetain, .9), func(o *memory.Options) {
 			o.Summarizer = summarizer(func(*core.Memory) (string, error) { return "", errors.New("asked in vain") })
 		})
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
@@ -146,11 +147,11 @@ func TestASummarizerSaysThePattern(t *testing.T) {
 }
 
 // promotesOrErases is a gate that promotes, and purges what is to be erased.
-var promotesOrErases = gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+var promotesOrErases = gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) {
 	if c.Erase != "" {
-		return decides(core.NextPurge, 1)(c)
+		return decides(verdict.NextPurge, 1)(c)
 	}
-	return decides(core.NextPromote, .9)(c)
+	return decides(verdict.NextPromote, .9)(c)
 })
 
 // TestASummaryIsAskedForOutsideAnyTransaction changes and purges memories of the namespace
@@ -197,7 +198,7 @@ func TestWhatIsErasedWhileItIsSummarizedIsNotPromoted(t *testing.T) {
 
 func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPromote, .9), deferred)
+		w := living(t, s, decides(verdict.NextPromote, .9), deferred)
 		var all []string
 		for i := range 5 {
 			w.clock.Advance(time.Second)
@@ -246,7 +247,7 @@ func TestKnowledgeIsListedTheNewestFirst(t *testing.T) {
 
 func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPromote, .9), deferred)
+		w := living(t, s, decides(verdict.NextPromote, .9), deferred)
 		_, a := w.promoted(t, core.ObserveRequest{Content: "a"})
 		_, b := w.promoted(t, core.ObserveRequest{Content: "b"})
 		_, c := w.promoted(t, core.ObserveRequest{Content: "c"})

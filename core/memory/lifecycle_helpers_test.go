@@ -10,26 +10,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
-// gateFunc is a [core.Gate] made of a function.
-type gateFunc func(c *core.GateCase) (*core.GateDecision, error)
+// gateFunc is a [verdict.Gate] made of a function.
+type gateFunc func(c *verdict.GateCase) (*verdict.GateDecision, error)
 
-// Decide implements [core.Gate].
-func (g gateFunc) Decide(_ context.Context, _ core.Reader, c *core.GateCase) (*core.GateDecision, error) {
+// Decide implements [verdict.Gate].
+func (g gateFunc) Decide(_ context.Context, _ core.Reader, c *verdict.GateCase) (*verdict.GateDecision, error) {
 	return g(c)
 }
 
 // decides is a gate that always decides the same, by evidence of that strength.
 func decides(next string, confidence float64) gateFunc {
-	verdict := map[string]string{
-		core.NextRetain: core.VerdictRetain, core.NextPurge: core.VerdictObsolete, core.NextPromote: core.VerdictPromote,
+	given := map[string]string{
+		verdict.NextRetain: policypoint.VerdictRetain, verdict.NextPurge: policypoint.VerdictObsolete, verdict.NextPromote: policypoint.VerdictPromote,
 	}[next]
-	return func(c *core.GateCase) (*core.GateDecision, error) {
-		return &core.GateDecision{
-			Verdict: verdict, NextAction: next, Confidence: confidence, Reason: "told to", Numbers: core.GateNumbers{Utility: confidence},
+	return func(c *verdict.GateCase) (*verdict.GateDecision, error) {
+		return &verdict.GateDecision{
+			Verdict: given, NextAction: next, Confidence: confidence, Reason: "told to", Numbers: verdict.GateNumbers{Utility: confidence},
 		}, nil
 	}
 }
@@ -38,7 +40,7 @@ func decides(next string, confidence float64) gateFunc {
 var defaults = sync.OnceValue(func() *policy.Policies { return policy.New(policy.AllPoints(), policy.Options{}) })
 
 // living returns memories under the default policies, with a gate.
-func living(t *testing.T, s core.Store, gate core.Gate, change func(*memory.Options)) *world {
+func living(t *testing.T, s core.Store, gate verdict.Gate, change func(*memory.Options)) *world {
 	t.Helper()
 	return newWorld(t, s, func(o *memory.Options) {
 		o.Retention, o.Gate = defaults(), gate

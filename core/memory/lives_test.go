@@ -7,8 +7,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -96,7 +98,7 @@ func (w *world) prove(t *testing.T, id string, reachable bool) memory.Revalidate
 	if err != nil {
 		t.Fatal(err)
 	}
-	return memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &known, CodebaseVerification: &known, RuntimeUtilityTrend: &known}}
+	return memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: &known, CodebaseVerification: &known, RuntimeUtilityTrend: &known}}
 }
 
 // tool gives a turn's feedback with the outcome of one tool.
@@ -120,7 +122,7 @@ func TestWhatHelpsInSeveralSessionsBecomesKnowledge(t *testing.T) {
 		}
 		request := w.prove(t, m.ID, true)
 		d, err := w.Gate.Revalidate(t.Context(), m.ID, request)
-		if err != nil || d.NextAction != core.NextPromote {
+		if err != nil || d.NextAction != verdict.NextPromote {
 			t.Fatalf("decided %+v, %v", d, err)
 		}
 		k, err := w.Knowledge.Get(t.Context(), w.get(t, m.ID).PromotedTo)
@@ -151,14 +153,14 @@ func TestFailuresPurgeOnlyWithEvidence(t *testing.T) {
 		unproven := w.observe(t, core.ObserveRequest{Content: "fails without a graph"})
 		fail(unproven.ID, 3)
 		d, err := w.Gate.Revalidate(t.Context(), unproven.ID, revalidate)
-		if err != nil || d.NextAction != core.NextRetain || w.get(t, unproven.ID).State != core.StateCooling {
+		if err != nil || d.NextAction != verdict.NextRetain || w.get(t, unproven.ID).State != core.StateCooling {
 			t.Errorf("without evidence: %+v, %v", d, err)
 		}
 
 		useless := w.observe(t, core.ObserveRequest{Content: "fails, and nothing leads to it"})
 		fail(useless.ID, 3)
 		d, err = w.Gate.Revalidate(t.Context(), useless.ID, w.prove(t, useless.ID, false))
-		if err != nil || d.NextAction != core.NextPurge || d.Confidence < .7 {
+		if err != nil || d.NextAction != verdict.NextPurge || d.Confidence < .7 {
 			t.Fatalf("with evidence: %+v, %v", d, err)
 		}
 		_, err = w.Get(t.Context(), useless.ID)

@@ -6,11 +6,13 @@ import (
 	"io"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/feed"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -27,11 +29,11 @@ type Options struct {
 	// everywhere.
 	Governor core.Governor
 	// Reflection may deny reflections; without it none is denied.
-	Reflection core.ReflectPolicy
+	Reflection policypoint.ReflectPolicy
 	// Retention decides which state a memory is in; without it no memory changes its state.
-	Retention core.RetentionPolicy
+	Retention policypoint.RetentionPolicy
 	// Gate decides on memories that wait for it; without it they keep waiting.
-	Gate core.Gate
+	Gate verdict.Gate
 	// DeferGate means that the caller lets the gate decide, as a server with jobs does:
 	// feedback and sweeps then only report which memories are waiting.
 	DeferGate bool

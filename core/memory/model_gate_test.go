@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -103,7 +104,7 @@ func (l *lives) gate() lifeOp {
 		x := float64(1 - m.id[len(m.id)-1]%2)
 		omega = &x
 	}
-	request := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: omega, CodebaseVerification: omega, RuntimeUtilityTrend: omega}}
+	request := memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: omega, CodebaseVerification: omega, RuntimeUtilityTrend: omega}}
 	return lifeOp{"gate", func(t *testing.T, g *governed) lifeAnswer {
 		d, err := g.Gate.Revalidate(t.Context(), m.id, request)
 		if d != nil && d.GivenTo != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -97,7 +98,7 @@ type lifeAnswer struct {
 	Reason   string
 	Memories []core.Recalled
 	Feedback *core.FeedbackResult
-	Decision *core.GateDecision
+	Decision *verdict.GateDecision
 	Memory   *core.Memory
 	Sweep    *memory.SweepResult
 	ID       string

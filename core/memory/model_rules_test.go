@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 )
 
 // What follows is a model of the lifecycle and the gate that was written from their
@@ -200,9 +201,9 @@ func (m *life) decide(known omegaOf, number int64) (next string, confidence floa
 	m.news = false
 	s.Gated, s.GatedAt, s.Revalidation = true, s.RelevantTurns, &utility
 	switch next {
-	case core.NextPurge:
+	case verdict.NextPurge:
 		m.state = core.StatePurged
-	case core.NextPromote:
+	case verdict.NextPromote:
 		m.state, m.before = core.StatePromoted, ""
 	default:
 		s.MissStreak, s.LastHitTurn = 0, number
@@ -239,16 +240,16 @@ func (m *life) verdict(utility float64) (next string, confidence float64) {
 	case uses >= 3 && utility >= .78 && rate <= .25 && ttl >= .5:
 		if sure(.55+1.8*(utility-.78)+.8*(.25-rate)) && s.Named() >= 8 && s.NamedSessions() >= 2 &&
 			(s.Revalidation == nil || toNano(*s.Revalidation) >= .6) {
-			return core.NextPromote, confidence
+			return verdict.NextPromote, confidence
 		}
 	case uses >= 2 && utility <= .32 && rate >= .7 && (ttl <= .45 || uses >= 10):
 		if sure(.55+1.8*(.32-utility)+.8*(rate-.7)) && s.NamedFailures() >= 3 {
-			return core.NextPurge, confidence
+			return verdict.NextPurge, confidence
 		}
 	case uses == 0 && s.RelevantTurns >= 10 && utility <= .32 && m.dag.known && !m.dag.reachable:
 		if sure(.75 + 1.8*(.32-utility)) {
-			return core.NextPurge, confidence
+			return verdict.NextPurge, confidence
 		}
 	}
-	return core.NextRetain, retain
+	return verdict.NextRetain, retain
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/knowledge"
@@ -27,7 +28,7 @@ func (g *Gate) summarize(ctx context.Context, id string, r *RevalidateRequest) (
 		return summary{}, nil
 	}
 	c, d, err := g.ask(ctx, id, r)
-	if err != nil || d.NextAction != core.NextPromote {
+	if err != nil || d.NextAction != verdict.NextPromote {
 		return summary{}, err
 	}
 	text, err := g.options.Summarizer.Summarize(ctx, c.Memory)
@@ -42,7 +43,7 @@ func (g *Gate) summarize(ctx context.Context, id string, r *RevalidateRequest) (
 
 // promote makes knowledge from the memory: the entry, its record and the memory's state
 // are one commit. A memory that was promoted before keeps its entry.
-func (v *verdict) promote(t *record.Tx) error {
+func (v *conclusion) promote(t *record.Tx) error {
 	p, err := knowledge.ReadPromotion(t, v.memory.ID)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (v *verdict) promote(t *record.Tx) error {
 }
 
 // enter writes the entry that the memory becomes, and the record of the promotion.
-func (v *verdict) enter(t *record.Tx) (*Promotion, error) {
+func (v *conclusion) enter(t *record.Tx) (*Promotion, error) {
 	memory := v.memory
 	k := &core.Knowledge{
 		ID: v.knowledgeID, Namespace: memory.Namespace, Title: memory.Title, Content: memory.Content, Summary: v.summary.text,

@@ -21,7 +21,7 @@ import (
 
 // writePurge removes the memory and records the event, which holds digests only. The
 // memory's tombstone and the record of the decision stay.
-func (v *verdict) writePurge(t *record.Tx, o *Options) error {
+func (v *conclusion) writePurge(t *record.Tx, o *Options) error {
 	memory := v.memory
 	merged, err := mergedInto(t, memory.ID)
 	if err != nil {
@@ -96,13 +96,13 @@ func mergedInto(r core.Reader, id string) (list []*core.Memory, err error) {
 
 // purgeWith purges a memory that was merged into the purged memory, by the same evidence,
 // with its own decision.
-func (v *verdict) purgeWith(t *record.Tx, o *Options, victim *core.Memory) error {
+func (v *conclusion) purgeWith(t *record.Tx, o *Options, victim *core.Memory) error {
 	made := *v.decision
 	made.ID, made.MemoryID, made.GivenTo = o.IDs.NewID(), victim.ID, nil
 	made.Reason = "it was merged into memory " + v.memory.ID + ", which is purged: " + made.Reason
 	after := *victim
 	after.State = core.StatePurged
-	with := &verdict{request: v.request, memory: victim, after: &after, turn: v.turn, decision: &made, latency: v.latency}
+	with := &conclusion{request: v.request, memory: victim, after: &after, turn: v.turn, decision: &made, latency: v.latency}
 	if err := lifecycle.Check(victim.State, after.State, lifecycle.ByGate); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ type residue struct {
 }
 
 // add notes what a committed decision purged.
-func (r *residue) add(v *verdict) {
+func (r *residue) add(v *conclusion) {
 	if v.decision != nil && v.decision.GivenTo != nil {
 		r.given = append(r.given, *v.decision.GivenTo)
 		r.told = append(r.told, v.decision.GivenTo)

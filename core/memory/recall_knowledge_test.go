@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -24,7 +25,7 @@ func (w *world) known(t *testing.T, query string) []memory.RecalledKnowledge {
 
 func TestKnowledgeIsRecalledByItself(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPromote, .9), func(o *memory.Options) {
+		w := living(t, s, decides(verdict.NextPromote, .9), func(o *memory.Options) {
 			hashed(o)
 			o.Summarizer = summarizer(func(m *core.Memory) (string, error) { return "gist of " + m.Title, nil })
 		})

@@ -10,8 +10,10 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // TestRecallReturnsWhatCanBeRecalled has a memory in each state.
@@ -39,8 +41,8 @@ func TestRecallReturnsWhatCanBeRecalled(t *testing.T) {
 // eager sends every memory to the gate, with a score that each use changes.
 type eager struct{}
 
-func (eager) Retention(_ context.Context, in *core.RetentionInput) core.RetentionOutcome {
-	return core.RetentionOutcome{State: string(core.StateRevalidatePending), TTLScore: float64(in.Uses())}
+func (eager) Retention(_ context.Context, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
+	return policypoint.RetentionOutcome{State: string(core.StateRevalidatePending), TTLScore: float64(in.Uses())}
 }
 
 // TestFeedbackMovesAPromotedMemoryButNotItsState uses a policy that wants every memory
@@ -48,7 +50,7 @@ func (eager) Retention(_ context.Context, in *core.RetentionInput) core.Retentio
 func TestFeedbackMovesAPromotedMemoryButNotItsState(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, func(o *memory.Options) {
-			o.Gate, o.Embedder = decides(core.NextPromote, .9), embed.Hashed{}
+			o.Gate, o.Embedder = decides(verdict.NextPromote, .9), embed.Hashed{}
 			o.Retention = eager{}
 		})
 		before := w.observe(t, core.ObserveRequest{Content: "word"})

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/postgres"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -15,9 +17,9 @@ import (
 // what was read has been written again meanwhile, so that the transaction has to run
 // again.
 type meddler struct {
-	core.ReflectPolicy
-	core.RetentionPolicy
-	core.Gate
+	policypoint.ReflectPolicy
+	policypoint.RetentionPolicy
+	verdict.Gate
 	meddle func()
 	asked  int
 }
@@ -30,23 +32,23 @@ func (m *meddler) answer() {
 	}
 }
 
-func (m *meddler) Reflect(ctx context.Context, in *core.ReflectInput) core.Permission {
+func (m *meddler) Reflect(ctx context.Context, in *policypoint.ReflectInput) policypoint.Permission {
 	defer m.answer()
 	return m.ReflectPolicy.Reflect(ctx, in)
 }
 
-func (m *meddler) Retention(ctx context.Context, in *core.RetentionInput) core.RetentionOutcome {
+func (m *meddler) Retention(ctx context.Context, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
 	defer m.answer()
 	return m.RetentionPolicy.Retention(ctx, in)
 }
 
-func (m *meddler) Decide(ctx context.Context, r core.Reader, c *core.GateCase) (*core.GateDecision, error) {
+func (m *meddler) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (*verdict.GateDecision, error) {
 	defer m.answer()
 	return m.Gate.Decide(ctx, r, c)
 }
 
 // decidedAt counts the recorded decisions of a point.
-func (g *governed) decidedAt(t *testing.T, point core.Point) (n int) {
+func (g *governed) decidedAt(t *testing.T, point policypoint.Point) (n int) {
 	t.Helper()
 	g.written(t)
 	view(t, g.store, func(r core.Reader) error {
@@ -60,26 +62,26 @@ func (g *governed) decidedAt(t *testing.T, point core.Point) (n int) {
 func TestADecisionOfATransactionThatRunsAgainIsRecordedOnce(t *testing.T) {
 	cases := []struct {
 		name  string
-		point core.Point
+		point policypoint.Point
 		do    func(t *testing.T, g *governed) error
 		// runs is how often the transaction runs, reason why it is refused in the end.
 		runs   int
 		code   sdk.Code
 		reason string
 	}{
-		{"reflect", core.PointReflect, func(t *testing.T, g *governed) error {
+		{"reflect", policypoint.Reflect, func(t *testing.T, g *governed) error {
 			_, err := g.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{"plain"}, Title: "t", Content: "c"})
 			return err
 		}, 2, "", ""},
-		{"refused", core.PointReflect, func(t *testing.T, g *governed) error {
+		{"refused", policypoint.Reflect, func(t *testing.T, g *governed) error {
 			_, err := g.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{"plain"}, Title: "title of useful", Content: "c"})
 			return err
 		}, 1, sdk.Conflict, "title_taken"},
-		{"feedback", core.PointRetention, func(t *testing.T, g *governed) error {
+		{"feedback", policypoint.Retention, func(t *testing.T, g *governed) error {
 			_, err := g.Feedback(t.Context(), &core.FeedbackRequest{Session: "s", Turn: 1, Used: []string{"plain"}, Outcome: core.OutcomeSuccess})
 			return err
 		}, 2, "", ""},
-		{"gate", core.PointGate, func(t *testing.T, g *governed) error {
+		{"gate", policypoint.Gate, func(t *testing.T, g *governed) error {
 			must(t, g.Move(t.Context(), "plain", core.StateRevalidatePending, journal.MemoryTransitioned{}))
 			_, err := g.Gate.Revalidate(t.Context(), "plain", memory.RevalidateRequest{})
 			return err
@@ -125,7 +127,7 @@ func TestADryRunLeavesNoDecision(t *testing.T) {
 		must(t, err)
 		_, err = g.Gate.Weigh(t.Context(), "plain", memory.RevalidateRequest{})
 		must(t, err)
-		if n := g.decidedAt(t, core.PointGate); n != 0 {
+		if n := g.decidedAt(t, policypoint.Gate); n != 0 {
 			t.Errorf("%d decisions are recorded", n)
 		}
 	})

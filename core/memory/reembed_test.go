@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/sdk"
@@ -32,7 +33,7 @@ func (o *other) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 
 func TestReembedMovesANamespaceToAnotherModel(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		old := living(t, s, decides(core.NextPromote, .9), hashed)
+		old := living(t, s, decides(verdict.NextPromote, .9), hashed)
 		archived := old.observe(t, core.ObserveRequest{Title: "old", Content: "an old lesson on backups"}).ID
 		if err := old.MoveByDream(t.Context(), archived, core.StateArchived, ""); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -164,7 +165,7 @@ type reflectTx struct {
 	sources  []*core.Memory
 	space    *space // the space of the reflection's namespace
 	cap      depthCap
-	decision core.Decision
+	decision policypoint.Decision
 	// exceeded is the event of a reflection that is too deep.
 	exceeded *journal.DepthExceeded
 }

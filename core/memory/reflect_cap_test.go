@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,7 +22,7 @@ type settled struct {
 	settings *governance.Governor
 }
 
-func newSettled(t *testing.T, s core.Store, policy core.ReflectPolicy) *settled {
+func newSettled(t *testing.T, s core.Store, policy policypoint.ReflectPolicy) *settled {
 	t.Helper()
 	g := governance.New(&journal.Writer{Store: s, Clock: &coretest.Clock{}})
 	return &settled{newWorld(t, s, func(o *memory.Options) { o.Governor, o.Reflection = g, policy }), g}
@@ -88,9 +89,9 @@ func TestALockedCapOfASourceHoldsElsewhere(t *testing.T) {
 // permissive is a reflect policy that allows all.
 type permissive struct{}
 
-// Reflect implements [core.ReflectPolicy].
-func (permissive) Reflect(context.Context, *core.ReflectInput) core.Permission {
-	return core.Permission{Allow: true}
+// Reflect implements [policypoint.ReflectPolicy].
+func (permissive) Reflect(context.Context, *policypoint.ReflectInput) policypoint.Permission {
+	return policypoint.Permission{Allow: true}
 }
 
 // TestWhatHappensInBetweenCounts changes, while a reflection's transaction is

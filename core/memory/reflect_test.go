@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -245,9 +246,9 @@ func TestATitleIsTakenInEveryLiveState(t *testing.T) {
 // vetoer denies titles.
 type vetoer map[string]string
 
-func (v vetoer) Reflect(_ context.Context, in *core.ReflectInput) core.Permission {
+func (v vetoer) Reflect(_ context.Context, in *policypoint.ReflectInput) policypoint.Permission {
 	code, denied := v[in.Title]
-	return core.Permission{Allow: !denied, Code: code, Reason: "no " + code, Decision: core.Decision{File: "reflect/x.yaml", Rule: "r", Digest: "d"}}
+	return policypoint.Permission{Allow: !denied, Code: code, Reason: "no " + code, Decision: policypoint.Decision{File: "reflect/x.yaml", Rule: "r", Digest: "d"}}
 }
 
 func TestThePolicyMayVeto(t *testing.T) {

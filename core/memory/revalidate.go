@@ -5,11 +5,13 @@ import (
 	"errors"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,7 +20,7 @@ type RevalidateRequest struct {
 	// DryRun decides without writing anything; the decision then has no id.
 	DryRun bool
 	// Omega are factors that callers or plugins know, and Notes a line for each.
-	Omega core.OmegaFactors
+	Omega policypoint.OmegaFactors
 	Notes []string
 	// Turn is the turn whose feedback made the memory wait, if that is known, for the
 	// events.
@@ -33,7 +35,7 @@ type RevalidateRequest struct {
 // If its namespace's settings can't be read, it is sdk.Denied, "governance_unreadable".
 // If both a decision and an error are returned, the memory was purged, but files of the
 // store still hold its data: reasons "purge_held" and "purge_unfinished".
-func (g *Gate) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*core.GateDecision, error) {
+func (g *Gate) Revalidate(ctx context.Context, id string, r RevalidateRequest) (*verdict.GateDecision, error) {
 	var p bounds.Problems
 	if r.Turn != (core.TurnRef{}) {
 		p.Turn(r.Turn.Session, r.Turn.Turn)
@@ -76,7 +78,7 @@ const unreadableReason = "governance_unreadable"
 
 // revalidate is [Gate.Revalidate] with a checked request. A purge is noted in gone,
 // which the caller finishes.
-func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*core.GateDecision, error) {
+func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*verdict.GateDecision, error) {
 	if g.options.Gate == nil {
 		return nil, gateMissing()
 	}
@@ -88,7 +90,7 @@ func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, 
 	if err != nil {
 		return nil, err
 	}
-	made := verdict{request: r, summary: summary, decisionID: g.options.IDs.NewID(), knowledgeID: g.options.IDs.NewID()}
+	made := conclusion{request: r, summary: summary, decisionID: g.options.IDs.NewID(), knowledgeID: g.options.IDs.NewID()}
 	err = g.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return g.conclude(ctx, t, id, &made) })
 	if err != nil {
 		return nil, err
@@ -98,7 +100,7 @@ func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, 
 }
 
 // ask lets the gate decide without writing anything.
-func (g *Gate) ask(ctx context.Context, id string, r *RevalidateRequest) (c *core.GateCase, d *core.GateDecision, err error) {
+func (g *Gate) ask(ctx context.Context, id string, r *RevalidateRequest) (c *verdict.GateCase, d *verdict.GateDecision, err error) {
 	err = g.records.View(ctx, func(reader core.Reader) error {
 		c, d, err = g.decide(unrecorded(ctx, reader), reader, id, r)
 		return err
@@ -107,7 +109,7 @@ func (g *Gate) ask(ctx context.Context, id string, r *RevalidateRequest) (c *cor
 }
 
 // decide lets the gate decide on a memory that waits for it.
-func (g *Gate) decide(ctx context.Context, r core.Reader, id string, request *RevalidateRequest) (*core.GateCase, *core.GateDecision, error) {
+func (g *Gate) decide(ctx context.Context, r core.Reader, id string, request *RevalidateRequest) (*verdict.GateCase, *verdict.GateDecision, error) {
 	memory, err := record.Read(r, id)
 	if err != nil {
 		return nil, nil, err
@@ -139,8 +141,8 @@ func unreadableSettings(g *core.Governance) error {
 		WithDetail("namespace", g.Namespace)
 }
 
-// verdict is a decision of the gate while it is carried out.
-type verdict struct {
+// conclusion is a decision of the gate while it is carried out.
+type conclusion struct {
 	request                 *RevalidateRequest
 	summary                 summary
 	decisionID, knowledgeID string
@@ -148,17 +150,17 @@ type verdict struct {
 	// its namespace.
 	memory, after *core.Memory
 	turn          int64
-	decision      *core.GateDecision
+	decision      *verdict.GateDecision
 	latency       float64 // of the gate, in milliseconds
 	// with are the purges of memories that were merged into the memory.
-	with []*verdict
+	with []*conclusion
 	// refusal is why there is no decision, if the transaction is committed anyway.
 	refusal error
 }
 
 // conclude lets the gate decide within a transaction, records the decision, and carries
 // it out.
-func (g *Gate) conclude(ctx context.Context, t *record.Tx, id string, v *verdict) error {
+func (g *Gate) conclude(ctx context.Context, t *record.Tx, id string, v *conclusion) error {
 	v.decision, v.refusal, v.with = nil, nil, nil
 	began := g.options.Clock.Now()
 	c, d, err := g.decide(ctx, t, id, v.request)
@@ -174,7 +176,7 @@ func (g *Gate) conclude(ctx context.Context, t *record.Tx, id string, v *verdict
 }
 
 // carryOut records a decision and its consequences.
-func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.GateCase, d *core.GateDecision) (err error) {
+func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *conclusion, c *verdict.GateCase, d *verdict.GateDecision) (err error) {
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
 	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
@@ -188,9 +190,9 @@ func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.G
 		return err
 	}
 	switch d.NextAction {
-	case core.NextPromote:
+	case verdict.NextPromote:
 		return v.promote(t)
-	case core.NextPurge:
+	case verdict.NextPurge:
 		return v.writePurge(t, &g.options)
 	}
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
@@ -198,19 +200,19 @@ func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *verdict, c *core.G
 
 // settled is the memory after a decision. A retained memory returns to its earlier state
 // with a new score, so that evaluating it again changes nothing.
-func (g *Gate) settled(ctx context.Context, c *core.GateCase, d *core.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
+func (g *Gate) settled(ctx context.Context, c *verdict.GateCase, d *verdict.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
 	after := *c.Memory
 	after.StateBefore = ""
 	left := lifecycle.Decision{
 		Utility: d.Numbers.Utility, Evidence: d.Evidence,
-		Fresh: d.Evidence != after.Signals.GateEvidence || r.Omega != core.OmegaFactors{},
+		Fresh: d.Evidence != after.Signals.GateEvidence || r.Omega != policypoint.OmegaFactors{},
 	}
 	switch d.NextAction {
-	case core.NextPurge:
+	case verdict.NextPurge:
 		after.State = core.StatePurged
-	case core.NextPromote:
+	case verdict.NextPromote:
 		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
-	case core.NextRetain:
+	case verdict.NextRetain:
 		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
 		score, err := g.turns.Score(unrecorded(ctx, core.TxReader(ctx)), c.Governance, c.Turn, &after)
 		if err != nil {
@@ -221,14 +223,14 @@ func (g *Gate) settled(ctx context.Context, c *core.GateCase, d *core.GateDecisi
 		after.State = lifecycle.AfterRetain(before, score, c.Governance.Retention)
 		after.Signals = lifecycle.Moved(after.Signals, before, after.State)
 	default:
-		return nil, sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's next action is %q, not %s, %s or %s", d.NextAction, core.NextRetain, core.NextPromote, core.NextPurge).
+		return nil, sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's next action is %q, not %s, %s or %s", d.NextAction, verdict.NextRetain, verdict.NextPromote, verdict.NextPurge).
 			WithHint("this is a defect of the gate; please report it")
 	}
 	return &after, nil
 }
 
 // gated has the fields that all events of the decision share.
-func (v *verdict) gated() journal.Gated {
+func (v *conclusion) gated() journal.Gated {
 	d := v.decision
 	return journal.Gated{
 		MemoryID: d.MemoryID, DecisionID: d.ID, Verdict: d.Verdict, Confidence: d.Confidence,
@@ -238,7 +240,7 @@ func (v *verdict) gated() journal.Gated {
 }
 
 // transitioned is the event of the decision's transition.
-func (v *verdict) transitioned(t *record.Tx) journal.MemoryTransitioned {
+func (v *conclusion) transitioned(t *record.Tx) journal.MemoryTransitioned {
 	d, s := v.decision, &v.after.Signals
 	return journal.MemoryTransitioned{
 		Cause: string(lifecycle.ByGate), SessionID: v.request.Turn.Session, TurnID: journal.TurnNumber(v.request.Turn.Turn), AgentID: t.Caller().Label,

@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -19,7 +21,7 @@ import (
 var revalidate memory.RevalidateRequest
 
 func TestTheGateDecidesOnPendingMemoriesOnly(t *testing.T) {
-	w := living(t, openPebble(t), decides(core.NextPurge, 1), deferred)
+	w := living(t, openPebble(t), decides(verdict.NextPurge, 1), deferred)
 	states := map[core.MemoryState]string{}
 	open := w.observe(t, core.ObserveRequest{Content: "open"})
 	states[core.StateOpen] = open.ID
@@ -50,7 +52,7 @@ func TestTheGateDecidesOnPendingMemoriesOnly(t *testing.T) {
 
 func TestRetain(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .61), deferred)
+		w := living(t, s, decides(verdict.NextRetain, .61), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		w.wantTransition(t, w.last(t, "agent.memory.lifecycle.transition"), "open", "revalidate_pending", `"cause":"retention"`, `"rule":"retention"`, `"turn_id":2`)
 		d, err := w.Gate.Revalidate(as(t, "me"), m.ID, memory.RevalidateRequest{})
@@ -84,7 +86,7 @@ func TestRetain(t *testing.T) {
 // for the gate at each turn.
 func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 	asks := says{State: string(core.StateRevalidatePending), TTLScore: .2}
-	w := living(t, openPebble(t), decides(core.NextRetain, .5), func(o *memory.Options) { o.Retention = asks })
+	w := living(t, openPebble(t), decides(verdict.NextRetain, .5), func(o *memory.Options) { o.Retention = asks })
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	var gated []int64
 	for turn := range int64(35) {
@@ -105,8 +107,8 @@ func TestNoPolicyBringsAMemoryBackToTheGateTooSoon(t *testing.T) {
 
 // TestFactorsThatAreGivenAreNewEvidence: a decision without any rests twice as long.
 func TestFactorsThatAreGivenAreNewEvidence(t *testing.T) {
-	for rest, omega := range map[int64]core.OmegaFactors{20: {}, 10: {UpstreamStatus: new(float64)}} {
-		w := living(t, openPebble(t), decides(core.NextRetain, .5), deferred)
+	for rest, omega := range map[int64]policypoint.OmegaFactors{20: {}, 10: {UpstreamStatus: new(float64)}} {
+		w := living(t, openPebble(t), decides(verdict.NextRetain, .5), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		for _, request := range []memory.RevalidateRequest{{}, {Omega: omega}} {
 			m = w.get(t, m.ID)
@@ -123,7 +125,7 @@ func TestFactorsThatAreGivenAreNewEvidence(t *testing.T) {
 
 func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), nil)
+		w := living(t, s, decides(verdict.NextRetain, .5), nil)
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
 		w.live(t, "one", 1, m.ID, core.OutcomeSuccess)
 		w.live(t, "two", 1, m.ID, core.OutcomeSuccess)
@@ -137,7 +139,7 @@ func TestRetainOfWhatScoresWellLeadsToActive(t *testing.T) {
 // A retain leaves a score of now: a sweep right after it finds nothing to do.
 func TestASweepAfterARetainChangesNothing(t *testing.T) {
 	for _, outcome := range []core.Outcome{core.OutcomeSuccess, core.OutcomeFailure} {
-		w := living(t, openPebble(t), decides(core.NextRetain, .5), nil)
+		w := living(t, openPebble(t), decides(verdict.NextRetain, .5), nil)
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
 		for turn := int64(1); !w.get(t, m.ID).Signals.Gated; turn++ {
 			w.live(t, []string{"one", "two"}[turn%2], turn, m.ID, outcome)
@@ -150,7 +152,7 @@ func TestASweepAfterARetainChangesNothing(t *testing.T) {
 
 func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, .9), deferred)
+		w := living(t, s, decides(verdict.NextPurge, .9), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "the content", Tags: []string{"t"}, AgentID: "a"})
 		w.clock.Advance(time.Minute)
 		before := len(w.entries)
@@ -189,7 +191,7 @@ func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 
 func TestDryRunDecidesAndWritesNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		for _, next := range []string{core.NextRetain, core.NextPurge, core.NextPromote} {
+		for _, next := range []string{verdict.NextRetain, verdict.NextPurge, verdict.NextPromote} {
 			w := living(t, s, decides(next, .9), deferred)
 			m := w.pending(t, core.ObserveRequest{ID: next, Namespace: next, Content: "c"})
 			before := dump(t, s)
@@ -205,14 +207,14 @@ func TestDryRunDecidesAndWritesNothing(t *testing.T) {
 }
 
 func TestWhatTheGateIsAsked(t *testing.T) {
-	var asked *core.GateCase
-	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+	var asked *verdict.GateCase
+	w := living(t, openPebble(t), gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) {
 		asked = c
-		return decides(core.NextRetain, .5)(c)
+		return decides(verdict.NextRetain, .5)(c)
 	}), deferred)
 	m := w.pending(t, core.ObserveRequest{Content: "c"})
 	half := .5
-	r := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
+	r := memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
 	if _, err := w.Gate.Revalidate(t.Context(), m.ID, r); err != nil {
 		t.Fatal(err)
 	}
@@ -224,8 +226,8 @@ func TestWhatTheGateIsAsked(t *testing.T) {
 func TestAGateThatFailsOrTalksNonsenseWritesNothing(t *testing.T) {
 	broken := errors.New("broken")
 	for name, gate := range map[string]gateFunc{
-		"no number": decides(core.NextRetain, math.NaN()),
-		"error":     func(*core.GateCase) (*core.GateDecision, error) { return nil, broken },
+		"no number": decides(verdict.NextRetain, math.NaN()),
+		"error":     func(*verdict.GateCase) (*verdict.GateDecision, error) { return nil, broken },
 		"nonsense":  decides("destroy", 1),
 	} {
 		w := living(t, openPebble(t), gate, deferred)
@@ -246,9 +248,9 @@ func TestAGateThatFailsOrTalksNonsenseWritesNothing(t *testing.T) {
 
 func TestACancelledGateWritesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+	w := living(t, openPebble(t), gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) {
 		cancel()
-		return decides(core.NextPurge, 1)(c)
+		return decides(verdict.NextPurge, 1)(c)
 	}), deferred)
 	m := w.pending(t, core.ObserveRequest{Content: "c"})
 	_, err := w.Gate.Revalidate(ctx, m.ID, revalidate)
@@ -263,7 +265,7 @@ func TestACancelledGateWritesNothing(t *testing.T) {
 func TestPurgeOfAReflectionLeavesNoContent(t *testing.T) {
 	const secret = "a-secret-that-is-content"
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, .9), func(o *memory.Options) { o.DeferGate, o.Embedder = true, embedder{} })
+		w := living(t, s, decides(verdict.NextPurge, .9), func(o *memory.Options) { o.DeferGate, o.Embedder = true, embedder{} })
 		above := 0
 		w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
 		source := w.observe(t, core.ObserveRequest{Content: "plain"})

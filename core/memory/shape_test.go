@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 )
@@ -51,7 +52,7 @@ func TestTheShapeOfAMemory(t *testing.T) {
 
 // TestTheShapesOfLinksAndKnowledge checks the names of their members.
 func TestTheShapesOfLinksAndKnowledge(t *testing.T) {
-	w := living(t, empty(t), decides(core.NextPromote, .9), deferred)
+	w := living(t, empty(t), decides(verdict.NextPromote, .9), deferred)
 	_, k := w.promoted(t, core.ObserveRequest{ID: "m", Title: "t", Content: "c"})
 	const when = `"2000-01-01T00:00:00Z"`
 	want := `{"id":"` + k.ID + `","namespace":"ns","title":"t","content":"c","reusable_pattern_summary":"t\nc",` +
@@ -73,7 +74,7 @@ func TestTheShapesOfLinksAndKnowledge(t *testing.T) {
 func TestEveryIDIsFromTheSource(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	source := &counting{IDs: &core.SystemIDs{}, made: map[string]bool{}}
-	w := living(t, empty(t), decides(core.NextPromote, .9), func(o *memory.Options) { o.IDs, o.DeferGate = source, true })
+	w := living(t, empty(t), decides(verdict.NextPromote, .9), func(o *memory.Options) { o.IDs, o.DeferGate = source, true })
 	above := 1
 	w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
 	_, k := w.promoted(t, core.ObserveRequest{Content: "c"})

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -56,7 +57,7 @@ func failThrice(ctx context.Context, w *world) error {
 // calls: it reaches the same end.
 func TestStoppedBeforeAnyCommitNothingIsHalf(t *testing.T) {
 	for next, ended := range map[string]core.MemoryState{
-		core.NextPurge: core.StatePurged, core.NextPromote: core.StatePromoted, core.NextRetain: core.StateCooling,
+		verdict.NextPurge: core.StatePurged, verdict.NextPromote: core.StatePromoted, verdict.NextRetain: core.StateCooling,
 	} {
 		commits := 0
 		for ; ; commits++ {

@@ -13,7 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -28,7 +30,7 @@ func (w *world) turnsOfOthers(t *testing.T, session string, n int) {
 
 func TestASweepEvaluatesTheRest(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), nil)
+		w := living(t, s, decides(verdict.NextRetain, .5), nil)
 		// Used once, not used twice, and then for 20 turns of others not even offered.
 		m := w.observe(t, core.ObserveRequest{Content: "m"})
 		w.live(t, "s", 1, m.ID, core.OutcomeSuccess)
@@ -80,15 +82,15 @@ func TestASweepEvaluatesTheRest(t *testing.T) {
 
 func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		left := living(t, s, decides(core.NextPurge, .9), deferred)
+		left := living(t, s, decides(verdict.NextPurge, .9), deferred)
 		m := left.pending(t, core.ObserveRequest{Content: "c"})
 		result, err := left.Gate.Sweep(t.Context(), "ns", nil)
 		if err != nil || result.Turn != 3 || len(result.Pending) != 1 || result.Pending[0] != m.ID || len(result.Gated) != 0 {
 			t.Errorf("deferred: %+v, %v", result, err)
 		}
-		w := living(t, s, decides(core.NextPurge, .9), nil)
+		w := living(t, s, decides(verdict.NextPurge, .9), nil)
 		result, err = w.Gate.Sweep(as(t, "me"), "ns", nil)
-		if err != nil || len(result.Pending) != 0 || result.Gated[core.NextPurge] != 1 {
+		if err != nil || len(result.Pending) != 0 || result.Gated[verdict.NextPurge] != 1 {
 			t.Errorf("at once: %+v, %v", result, err)
 		}
 		if started := w.told(t, "agent.memory.revalidate.started"); len(started) != 1 || started[0]["agent_id"] != "me" {
@@ -99,7 +101,7 @@ func TestASweepTakesUpWhatACrashLeftWaiting(t *testing.T) {
 
 func TestASweepOfManyPages(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), nil)
+		w := living(t, s, decides(verdict.NextRetain, .5), nil)
 		const n = 300
 		var requests []*core.ObserveRequest
 		for i := range n {
@@ -129,7 +131,7 @@ func TestASweepOfManyPages(t *testing.T) {
 
 func TestIdleTimeChangesNothing(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, 1), nil)
+		w := living(t, s, decides(verdict.NextPurge, 1), nil)
 		for i, outcomes := range [][]core.Outcome{{}, {core.OutcomeSuccess}, {"", "", "", "", ""}, {core.OutcomeFailure, core.OutcomeFailure}} {
 			m := w.observe(t, core.ObserveRequest{Content: fmt.Sprint(i)})
 			for turn, o := range outcomes {
@@ -177,7 +179,7 @@ func TestRestore(t *testing.T) {
 
 func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, 1), deferred)
+		w := living(t, s, decides(verdict.NextPurge, 1), deferred)
 		pending := w.pending(t, core.ObserveRequest{Content: "pending"})
 		archived := w.observe(t, core.ObserveRequest{Content: "archived"})
 		if err := w.MoveByDream(t.Context(), archived.ID, core.StateArchived, ""); err != nil {
@@ -217,15 +219,15 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 	})
 }
 
-// says is a [core.RetentionPolicy] that always says the same.
-type says core.RetentionOutcome
+// says is a [policypoint.RetentionPolicy] that always says the same.
+type says policypoint.RetentionOutcome
 
-func (s says) Retention(context.Context, *core.RetentionInput) core.RetentionOutcome {
-	return core.RetentionOutcome(s)
+func (s says) Retention(context.Context, *policypoint.RetentionInput) policypoint.RetentionOutcome {
+	return policypoint.RetentionOutcome(s)
 }
 
 func TestWhatAPolicyMayNotAskForIsRecordedAndLeft(t *testing.T) {
-	for name, out := range map[string]core.RetentionOutcome{
+	for name, out := range map[string]policypoint.RetentionOutcome{
 		"purge":          {State: string(core.StatePurged), TTLScore: .1},
 		"promotion":      {State: string(core.StatePromoted), TTLScore: .1},
 		"archive":        {State: string(core.StateArchived), TTLScore: .1},
@@ -233,7 +235,7 @@ func TestWhatAPolicyMayNotAskForIsRecordedAndLeft(t *testing.T) {
 		"not a number":   {State: string(core.StateActive), TTLScore: math.NaN()},
 		"infinite score": {State: string(core.StateOpen), TTLScore: math.Inf(-1)},
 	} {
-		w := living(t, openPebble(t), decides(core.NextPurge, 1), func(o *memory.Options) { o.Retention = says(out) })
+		w := living(t, openPebble(t), decides(verdict.NextPurge, 1), func(o *memory.Options) { o.Retention = says(out) })
 		m := w.observe(t, core.ObserveRequest{Content: "c"})
 		w.live(t, "s", 1, m.ID, core.OutcomeFailure)
 		if g := w.get(t, m.ID); g.State != core.StateOpen || g.Signals.TTLScore != 0 || g.Signals.Failures != 1 {
@@ -243,7 +245,7 @@ func TestWhatAPolicyMayNotAskForIsRecordedAndLeft(t *testing.T) {
 			t.Errorf("%s: %d events", name, n)
 		}
 	}
-	failed := core.RetentionOutcome{State: string(core.StateActive), Decision: core.Decision{Failure: &core.ErrorInfo{}}}
+	failed := policypoint.RetentionOutcome{State: string(core.StateActive), Decision: policypoint.Decision{Failure: &core.ErrorInfo{}}}
 	w := living(t, openPebble(t), nil, func(o *memory.Options) { o.Retention = says(failed) })
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	w.live(t, "s", 1, m.ID, core.OutcomeSuccess)
@@ -254,7 +256,7 @@ func TestWhatAPolicyMayNotAskForIsRecordedAndLeft(t *testing.T) {
 
 func TestAPendingMemoryStaysUntilTheGateDecides(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), deferred)
+		w := living(t, s, decides(verdict.NextRetain, .5), deferred)
 		m := w.pending(t, core.ObserveRequest{Content: "c"})
 		score := m.Signals.TTLScore
 		for turn := range int64(20) {
@@ -274,7 +276,7 @@ func TestAPendingMemoryStaysUntilTheGateDecides(t *testing.T) {
 func TestSameCallsGiveTheSameStore(t *testing.T) {
 	var dumps []map[string]string
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextRetain, .5), nil)
+		w := living(t, s, decides(verdict.NextRetain, .5), nil)
 		for i := range int64(4) {
 			m := w.observe(t, core.ObserveRequest{Content: fmt.Sprint(i), Namespace: fmt.Sprintf("n%d", i%2)})
 			for turn := range int64(8) {

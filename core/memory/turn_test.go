@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -120,7 +121,7 @@ func TestATurnHoldsAThousandResults(t *testing.T) {
 
 func TestAPurgedMemoryIsLeftOutOfItsTurn(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
-		w := living(t, s, decides(core.NextPurge, .9), deferred)
+		w := living(t, s, decides(verdict.NextPurge, .9), deferred)
 		m, other := w.pending(t, core.ObserveRequest{Content: "gone soon"}), w.observe(t, core.ObserveRequest{Content: "stays"})
 		found := w.recalled(t, m.ID, other.ID)
 		w.offer(t, "s", 1, m.ID)
@@ -145,14 +146,14 @@ func TestAPurgedMemoryIsLeftOutOfItsTurn(t *testing.T) {
 // TestASweepBringsWhatGrowsStaleToTheGate has a cooling memory at .1505, and one
 // turn of others, which takes .005.
 func TestASweepBringsWhatGrowsStaleToTheGate(t *testing.T) {
-	w := living(t, openPebble(t), decides(core.NextRetain, .5), nil)
+	w := living(t, openPebble(t), decides(verdict.NextRetain, .5), nil)
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
 	for turn, o := range []core.Outcome{core.OutcomeSuccess, "", "", core.OutcomeFailure, "", ""} {
 		w.live(t, "s", int64(turn), m.ID, o)
 	}
 	w.turnsOfOthers(t, "others", 1)
 	result, err := w.Gate.Sweep(t.Context(), "ns", nil)
-	if err != nil || result.Transitions[core.StateRevalidatePending] != 1 || result.Gated[core.NextRetain] != 1 {
+	if err != nil || result.Transitions[core.StateRevalidatePending] != 1 || result.Gated[verdict.NextRetain] != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	if g := w.get(t, m.ID); g.State != core.StateCooling || math.Abs(g.Signals.TTLScore-.310511275) > 1e-9 || !g.Signals.Gated {

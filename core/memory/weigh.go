@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
@@ -12,7 +13,7 @@ import (
 
 // Weigh returns what the gate would decide on a memory now, whatever the memory's
 // state. It writes nothing and has no consequences, unlike [Gate.Revalidate].
-func (g *Gate) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *core.GateDecision, err error) {
+func (g *Gate) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *verdict.GateDecision, err error) {
 	if g.options.Gate == nil {
 		return nil, gateMissing()
 	}
@@ -32,8 +33,8 @@ func (g *Gate) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *co
 }
 
 // newCase is what the gate knows about a memory.
-func (g *Gate) newCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *core.GateCase, err error) {
-	c = &core.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
+func (g *Gate) newCase(r core.Reader, memory *core.Memory, request *RevalidateRequest) (c *verdict.GateCase, err error) {
+	c = &verdict.GateCase{Memory: memory, Omega: request.Omega, Notes: request.Notes}
 	if c.Governance, err = g.records.Governance(r, memory.Namespace); err != nil {
 		return nil, err
 	}

@@ -6,12 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func TestWeigh_DecidesInEveryStateAndWritesNothing(t *testing.T) {
-	w := living(t, openPebble(t), decides(core.NextPurge, 1), deferred)
+	w := living(t, openPebble(t), decides(verdict.NextPurge, 1), deferred)
 	for _, state := range core.MemoryStates() {
 		if state == core.StatePurged {
 			continue
@@ -23,7 +25,7 @@ func TestWeigh_DecidesInEveryStateAndWritesNothing(t *testing.T) {
 		}
 		before := dump(t, w.store)
 		d, err := w.Gate.Weigh(t.Context(), m.ID, revalidate)
-		if err != nil || d.NextAction != core.NextPurge || d.ID != "" {
+		if err != nil || d.NextAction != verdict.NextPurge || d.ID != "" {
 			t.Errorf("%s: %+v, error %v", state, d, err)
 		}
 		if diff := cmp.Diff(before, dump(t, w.store)); diff != "" {
@@ -35,14 +37,14 @@ func TestWeigh_DecidesInEveryStateAndWritesNothing(t *testing.T) {
 }
 
 func TestWeigh_GivesTheGateAllOfTheRequest(t *testing.T) {
-	var asked *core.GateCase
+	var asked *verdict.GateCase
 	half := .5
-	w := living(t, openPebble(t), gateFunc(func(c *core.GateCase) (*core.GateDecision, error) {
+	w := living(t, openPebble(t), gateFunc(func(c *verdict.GateCase) (*verdict.GateDecision, error) {
 		asked = c
-		return &core.GateDecision{}, nil
+		return &verdict.GateDecision{}, nil
 	}), nil)
 	m := w.observe(t, core.ObserveRequest{Content: "c"})
-	request := memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
+	request := memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"n"}}
 	if _, err := w.Gate.Weigh(t.Context(), m.ID, request); err != nil {
 		t.Fatal(err)
 	}

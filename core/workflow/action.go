@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -99,8 +99,8 @@ func (l *loader) loop(b *block) action.Spec {
 func (l *loader) limits(b *block) loop.Limits {
 	limits := loop.Limits{
 		Timeout:          b.duration("timeout"),
-		StopWhen:         l.expression(b, "stop_when", core.PointStop),
-		Accept:           l.expression(b, "accept", core.PointAccept),
+		StopWhen:         l.expression(b, "stop_when", policypoint.Stop),
+		Accept:           l.expression(b, "accept", policypoint.Accept),
 		CorrectMode:      loop.CorrectMode(b.oneOf("correct_mode")),
 		OnFailure:        loop.OnFailure(b.oneOf("on_failure")),
 		OnEvaluatorError: loop.OnEvaluatorError(b.oneOf("on_evaluator_error")),
@@ -157,7 +157,7 @@ func (l *loader) budget(n *document.Node, limits *loop.Limits) {
 
 // expression compiles the condition under a key. Its problems have their positions in the
 // file.
-func (l *loader) expression(b *block, key string, point core.Point) core.Expression {
+func (l *loader) expression(b *block, key string, point policypoint.Point) policypoint.Expression {
 	n := b.Get(key)
 	if n == nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // What a workflow file may contain is in tables. The loader reads the keys of each mapping,
@@ -49,7 +50,7 @@ type Key struct {
 	// Form is what a name must match.
 	Form func() *regexp.Regexp
 	// Point is where an expression is compiled.
-	Point core.Point
+	Point policypoint.Point
 	// Sees are the variables that templates in the value may read; none means that the value
 	// can't have templates. A text with a template may produce a value of any type.
 	Sees []string
@@ -149,12 +150,12 @@ func outerBlocks() []Block {
 			{Name: "name", Type: TypeName, Form: nodeForm, Required: true, Doc: "A unique name: a-z, 0-9 and _, beginning with a letter; not `end`."},
 			{Name: "action", Type: TypeWord, Values: actionNames(), Required: true, Doc: "What it does: see below."},
 			{Name: "with", Type: TypeMapping, Required: true, Doc: "What the action needs: see the action's table."},
-			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "The node is skipped if this isn't true."},
+			{Name: "when", Type: TypeExpression, Point: policypoint.When, Doc: "The node is skipped if this isn't true."},
 			{Name: "goto", Type: TypeList, Block: blockGoto, Doc: fmt.Sprintf("Which node comes next: the first of at most %d choices whose `when` is true. Without one, the next node follows.", maxGotos)},
 		}},
 		{blockGoto, "A choice of the node that comes next.", []Key{
 			{Name: "to", Type: TypeText, Required: true, Doc: "A node's name, or `end`."},
-			{Name: "when", Type: TypeExpression, Point: core.PointWhen, Doc: "Whether this choice is taken.", Default: "always"},
+			{Name: "when", Type: TypeExpression, Point: policypoint.When, Doc: "Whether this choice is taken.", Default: "always"},
 		}},
 	}
 }
@@ -264,8 +265,8 @@ func loopKeys() []Key {
 		{Name: "corrector", Type: TypeMapping, Block: "corrector", Doc: "What corrects it. Without one, the generator runs again."},
 		{Name: "max_iterations", Type: TypeInteger, Least: 1, Most: loop.MaxMaxIterations, Default: fmt.Sprint(loop.DefaultMaxIterations), Doc: "How many attempts there are at most."},
 		{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Uses the JSON value in an attempt's text as the output."},
-		{Name: "accept", Type: TypeExpression, Point: core.PointAccept, Default: "the evaluator's `valid`", Doc: "Whether an attempt passes."},
-		{Name: "stop_when", Type: TypeExpression, Point: core.PointStop, Doc: "Ends the loop if it is true after an attempt that didn't pass."},
+		{Name: "accept", Type: TypeExpression, Point: policypoint.Accept, Default: "the evaluator's `valid`", Doc: "Whether an attempt passes."},
+		{Name: "stop_when", Type: TypeExpression, Point: policypoint.Stop, Doc: "Ends the loop if it is true after an attempt that didn't pass."},
 		{Name: "no_progress", Type: TypeInteger, Least: 2, Most: loop.MaxMaxIterations, Default: "off", Doc: "Ends the loop after this many attempts in a row with the same output or the same errors."},
 		{Name: "timeout", Type: TypeDuration, Default: "none", Doc: "How long the loop may be active, over all resumes."},
 		{Name: "budget", Type: TypeMapping, Block: blockBudget, Doc: "What it may consume."},

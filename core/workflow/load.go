@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -24,7 +25,7 @@ var nodeForm = core.Pattern(`^[a-z][a-z0-9_]{0,63}$`)
 // Options are what loading needs from its caller.
 type Options struct {
 	// Expressions compiles conditions. Required.
-	Expressions core.Expressions
+	Expressions policypoint.Expressions
 }
 
 // Single is a step in its own file, for commands that run one without a workflow.
@@ -201,7 +202,7 @@ func (l *loader) nodes(items []*document.Node, p *Plan) {
 		b.Need("action")
 		n.ActionName = b.oneOf("action")
 		with := b.Need("with")
-		n.When = l.expression(b, "when", core.PointWhen)
+		n.When = l.expression(b, "when", policypoint.When)
 		n.Goto = l.gotos(b.Typed("goto", document.List), names)
 		b.Done()
 		if n.ActionName != "" && with != nil {
@@ -223,7 +224,7 @@ func (l *loader) gotos(n *document.Node, names []string) []Goto {
 	for _, item := range n.Items {
 		b := l.block(item, "goto", blockGoto)
 		b.Need("to")
-		g := Goto{When: l.expression(b, "when", core.PointWhen), To: b.Text("to")}
+		g := Goto{When: l.expression(b, "when", policypoint.When), To: b.Text("to")}
 		if to := b.Typed("to", document.Text); to != nil && !slices.Contains(names, g.To) {
 			l.Add(to.At, l.DidYouMean(g.To, names), "there is no node %q to go to", core.Cut(g.To))
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
@@ -22,7 +23,7 @@ import (
 // refuses what holds "bad" and decides by looking for "yes".
 type expressions struct{}
 
-func (expressions) Compile(_ core.Point, source string) (core.Expression, error) {
+func (expressions) Compile(_ policypoint.Point, source string) (policypoint.Expression, error) {
 	if at := strings.Index(source, "bad"); at >= 0 {
 		line := 1 + strings.Count(source[:at], "\n")
 		column := at - strings.LastIndex(source[:at], "\n")

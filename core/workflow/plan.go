@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -49,7 +49,7 @@ type Node struct {
 	ActionName string
 	Action     action.Spec
 	// When decides whether the node runs; nil means always.
-	When core.Expression
+	When policypoint.Expression
 	// Goto lists the nodes that may follow instead of the next one: the first entry whose
 	// When is true is taken.
 	Goto []Goto
@@ -58,7 +58,7 @@ type Node struct {
 // Goto is one way to leave a node.
 type Goto struct {
 	// When decides whether this way is taken; nil means always.
-	When core.Expression
+	When policypoint.Expression
 	// To is a node's name, or [End].
 	To string
 }

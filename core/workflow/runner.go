@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/sdk"
@@ -295,7 +296,7 @@ func (w *walk) next(ctx context.Context, at int, ran bool) (string, error) {
 	return "", nil
 }
 
-func (w *walk) decide(ctx context.Context, when core.Expression) (bool, error) {
+func (w *walk) decide(ctx context.Context, when policypoint.Expression) (bool, error) {
 	if when == nil {
 		return true, nil
 	}

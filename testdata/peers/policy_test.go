@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 )
 
@@ -72,11 +73,11 @@ type retained struct {
 }
 
 // memories are inputs of every state and outcome.
-func memories() []*core.RetentionInput {
-	var list []*core.RetentionInput
+func memories() []*policypoint.RetentionInput {
+	var list []*policypoint.RetentionInput
 	for i, state := range []string{"open", "active", "cooling", "revalidate_pending"} {
 		for j := range int64(25) {
-			list = append(list, &core.RetentionInput{
+			list = append(list, &policypoint.RetentionInput{
 				Namespace: "team/a", State: state, Turn: 100, CreatedTurn: 10, LastHitTurn: 60 + j, Hits: j % 3, MissStreak: j % 4,
 				RelevantTurns: j, Gated: j%5 == 0, SinceGate: j, GateRest: 10, SinceCooled: j % 7, CoolingWait: 5, Sessions: j % 3, Successes: j % 7, Failures: (j + int64(i)) % 5,
 				HitRate: float64(j) / 25, Utility: 0.5 + float64(j%2)/2, Q: 0.5, Weights: core.DefaultRetentionWeights(),
@@ -87,7 +88,7 @@ func memories() []*core.RetentionInput {
 }
 
 // asMap is the input as engines take it that know no Go types.
-func asMap(in *core.RetentionInput) map[string]any {
+func asMap(in *policypoint.RetentionInput) map[string]any {
 	return map[string]any{
 		"state": in.State, "hit_count": in.Hits, "miss_streak": in.MissStreak, "inactivity_turn_gap": in.InactivityGap(),
 		"relevant_turns": in.RelevantTurns, "gated": in.Gated, "since_gate": in.SinceGate, "gate_rest": in.GateRest,
@@ -101,7 +102,7 @@ func asMap(in *core.RetentionInput) map[string]any {
 // engine decides retention.
 type engine struct {
 	name   string
-	decide func(in *core.RetentionInput) (retained, error)
+	decide func(in *policypoint.RetentionInput) (retained, error)
 }
 
 // engines are this project's first, each with its rules compiled once.
@@ -109,7 +110,7 @@ func engines(t *testing.T) []engine {
 	t.Helper()
 	own := policy.New(policy.AllPoints(), policy.Options{})
 	return []engine{
-		{"Reflectory", func(in *core.RetentionInput) (retained, error) {
+		{"Reflectory", func(in *policypoint.RetentionInput) (retained, error) {
 			out := own.Retention(context.Background(), in)
 			return retained{out.TTLScore, out.State}, nil
 		}},
@@ -166,13 +167,13 @@ func TestPolicyPeers(t *testing.T) {
 	}
 }
 
-func newRego(t *testing.T) func(*core.RetentionInput) (retained, error) {
+func newRego(t *testing.T) func(*policypoint.RetentionInput) (retained, error) {
 	t.Helper()
 	query, err := rego.New(rego.Query("data.retention.decision"), rego.Module("retention.rego", regoRetention)).PrepareForEval(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(in *core.RetentionInput) (retained, error) {
+	return func(in *policypoint.RetentionInput) (retained, error) {
 		results, err := query.Eval(context.Background(), rego.EvalInput(asMap(in)))
 		if err != nil || len(results) != 1 {
 			return retained{}, fmt.Errorf("%d results: %w", len(results), err)
@@ -183,15 +184,15 @@ func newRego(t *testing.T) func(*core.RetentionInput) (retained, error) {
 	}
 }
 
-func newExpr(t *testing.T) func(*core.RetentionInput) (retained, error) {
+func newExpr(t *testing.T) func(*policypoint.RetentionInput) (retained, error) {
 	t.Helper()
 	rounded := expr.Function("rounded", func(params ...any) (any, error) { return rounded(params[0].(float64)), nil }, new(func(float64) float64))
-	compiled, err := expr.Compile(exprRetention, expr.Env(asMap(&core.RetentionInput{})), rounded)
+	compiled, err := expr.Compile(exprRetention, expr.Env(asMap(&policypoint.RetentionInput{})), rounded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var machine vm.VM
-	return func(in *core.RetentionInput) (retained, error) {
+	return func(in *policypoint.RetentionInput) (retained, error) {
 		v, err := machine.Run(compiled, asMap(in))
 		if err != nil {
 			return retained{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -84,7 +85,7 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 	if has := slices.IndexFunc(o.Scopes(), c.caller.Has); has > 0 {
 		needs = o.Scopes()[has]
 	}
-	answer := c.Host.Policies.Access(ctx, &core.AccessInput{
+	answer := c.Host.Policies.Access(ctx, &policypoint.AccessInput{
 		Subject: c.caller.Subject, Local: c.caller.Subject == core.OperatorSubject, Operation: o.Name, Scope: string(needs),
 		Namespace: strings.TrimSuffix(namespace, below), Scopes: scopes, Namespaces: c.caller.Namespaces,
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -36,7 +37,7 @@ func decided() []Operation {
 // DecisionList selects recorded decisions.
 type DecisionList struct {
 	// Point is a policy point; "" is any.
-	Point core.Point `json:"point,omitempty"`
+	Point policypoint.Point `json:"point,omitempty"`
 	// Namespace is the namespace for which they were made; "" is every namespace that the caller
 	// reaches. Subtree includes the namespaces below.
 	Namespace string `json:"namespace,omitempty"`
@@ -53,13 +54,13 @@ type DecisionList struct {
 
 // Decided is a recorded decision in a list.
 type Decided struct {
-	ID        string         `json:"id"`
-	At        time.Time      `json:"at"`
-	Point     core.Point     `json:"point"`
-	Namespace string         `json:"namespace,omitempty"`
-	File      string         `json:"file"`
-	Rule      string         `json:"rule,omitempty"`
-	Output    map[string]any `json:"output"`
+	ID        string            `json:"id"`
+	At        time.Time         `json:"at"`
+	Point     policypoint.Point `json:"point"`
+	Namespace string            `json:"namespace,omitempty"`
+	File      string            `json:"file"`
+	Rule      string            `json:"rule,omitempty"`
+	Output    map[string]any    `json:"output"`
 	// Failure is the reason why no policy could decide.
 	Failure *core.ErrorInfo `json:"failure,omitempty"`
 }
@@ -75,7 +76,7 @@ func ofDecisions(ctx context.Context, c *Call, in *DecisionList) (place, error) 
 
 // check reports everything that is wrong with a list request.
 func (in *DecisionList) check() error {
-	problems := []error{oneOf("point", in.Point, core.PolicyPoints()), checkNamespace(in.Namespace), in.Paging.check()}
+	problems := []error{oneOf("point", in.Point, policypoint.Points()), checkNamespace(in.Namespace), in.Paging.check()}
 	if name, _, ok := strings.Cut(in.Outcome, "="); in.Outcome != "" && (!ok || name == "") {
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "outcome_invalid", "outcome %q isn't of the form field=value", core.Cut(in.Outcome)).
 			WithHint("write it like allow=false").WithDetail("field", "outcome"))

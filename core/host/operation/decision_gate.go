@@ -3,11 +3,12 @@ package operation
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -34,14 +35,14 @@ func (c *Call) decision(ctx context.Context, id string) (*Decision, error) {
 		return nil, err
 	}
 	d := &Decision{ID: found.ID, Record: record}
-	if record.Point == core.PointGate && !record.Omitted {
+	if record.Point == policypoint.Gate && !record.Omitted {
 		d.Gate = host.ExplainGate(ctx, record.Inputs, record.Output, record.Failure)
 	}
 	return d, nil
 }
 
 // gateDecision is a decision of the gate in the form of a recorded decision.
-func (c *Call) gateDecision(ctx context.Context, made *core.GateDecision, err error) (*Decision, error) {
+func (c *Call) gateDecision(ctx context.Context, made *verdict.GateDecision, err error) (*Decision, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (c *Call) gateDecision(ctx context.Context, made *core.GateDecision, err er
 
 // recordOf is the record of a decision of the gate, with the numbers that the gate kept as
 // inputs. Other inputs are masked.
-func (c *Call) recordOf(made *core.GateDecision) (*policy.Record, error) {
+func (c *Call) recordOf(made *verdict.GateDecision) (*policy.Record, error) {
 	n := &made.Numbers
 	record := &policy.Record{
 		Decision: made.Policy,
@@ -78,7 +79,7 @@ func (c *Call) recordOf(made *core.GateDecision) (*policy.Record, error) {
 		Output: map[string]any{"verdict": made.Verdict, "confidence": made.Confidence, "reason": made.Reason},
 	}
 	points := c.Host.Policies.Points
-	byDefault, err := points.Default(core.PointGate)
+	byDefault, err := points.Default(policypoint.Gate)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (c *Call) recordOf(made *core.GateDecision) (*policy.Record, error) {
 		// Without uses the failure rate shows it, and with uses the default policy doesn't read it.
 		record.Inputs["last_outcome_error"] = n.Uses == 0 && n.FailureRate == 1
 	}
-	all, err := points.Describe(core.PointGate)
+	all, err := points.Describe(policypoint.Gate)
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -22,7 +23,7 @@ func TestDecisionGet_OfTheGate(t *testing.T) {
 	w.Reopen() // decisions are recorded in the background
 	logged, own := loggedByGate(w), try[operation.Decision](w, "decision_get", &operation.DecisionGet{ID: known.DecisionID})
 	for name, d := range map[string]*operation.Decision{"logged": logged, "own": own} {
-		if d.At.IsZero() || d.Gate == nil || d.Gate.Decision.Verdict != core.VerdictPromote || len(d.Gate.Lanes) != 4 || len(d.Gate.Decision.Conditions) < 5 || d.Inputs["memory_id"] != known.PromotedFrom {
+		if d.At.IsZero() || d.Gate == nil || d.Gate.Decision.Verdict != policypoint.VerdictPromote || len(d.Gate.Lanes) != 4 || len(d.Gate.Decision.Conditions) < 5 || d.Inputs["memory_id"] != known.PromotedFrom {
 			t.Errorf("%s: %+v %+v", name, d.Record, d.Gate)
 			continue
 		}
@@ -57,7 +58,7 @@ func TestDecisionGet_OfTheGateMasked(t *testing.T) {
 	w.File("data/policies/gate/masked.yaml", `mask: [react, good]
 rule: {match: [{output: '{"verdict": "retain", "confidence": 0.9, "reason": "as I say"}'}]}`)
 	w.Reopen()
-	try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: w.Waiting()})
+	try[verdict.GateAnswer](w, "gate_run", &operation.GateRun{ID: w.Waiting()})
 	w.Reopen()
 	if d := loggedByGate(w); d.Gate != nil || !slices.Equal(d.Masked, []string{"good", "react", "tags"}) {
 		t.Errorf("%+v %v", d.Gate, d.Masked)
@@ -67,7 +68,7 @@ rule: {match: [{output: '{"verdict": "retain", "confidence": 0.9, "reason": "as 
 // loggedByGate is the first decision of the gate in the policies' log.
 func loggedByGate(w *world) *operation.Decision {
 	w.T.Helper()
-	list := try[operation.Page[operation.Decided]](w, "decision_list", &operation.DecisionList{Point: core.PointGate})
+	list := try[operation.Page[operation.Decided]](w, "decision_list", &operation.DecisionList{Point: policypoint.Gate})
 	if len(list.Items) == 0 {
 		w.T.Fatal("the gate's decision isn't in the log")
 	}

@@ -87,7 +87,7 @@ func evidenceDAG(ctx context.Context, c *Call, in *EvidenceDAG) (*gate.DAGRecord
 }
 
 // EvidenceOmega has the factors of a memory.
-type EvidenceOmega struct{ core.OmegaEvidence }
+type EvidenceOmega struct{ gate.OmegaEvidence }
 
 func ofKnown(ctx context.Context, c *Call, in *EvidenceOmega) (place, error) {
 	ids := []string{in.MemoryID}

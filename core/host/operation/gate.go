@@ -6,9 +6,11 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,7 +37,7 @@ func gated() []Operation {
 // replace the recorded ones.
 type GateRun struct {
 	ID string `json:"id"`
-	core.OmegaFactors
+	policypoint.OmegaFactors
 	// Notes are lines that are recorded with the decision.
 	Notes []string `json:"notes,omitempty"`
 	// DryRun decides without writing anything; the decision then has no id.
@@ -43,13 +45,13 @@ type GateRun struct {
 }
 
 // gateRun may ask a model for a summary, so it is a long operation.
-func gateRun(ctx context.Context, c *Call, in *GateRun) (*core.GateAnswer, error) {
+func gateRun(ctx context.Context, c *Call, in *GateRun) (*verdict.GateAnswer, error) {
 	d, err := c.Host.Memories.Gate.Revalidate(ctx, in.ID, memory.RevalidateRequest{DryRun: in.DryRun, Omega: in.OmegaFactors, Notes: in.Notes})
 	return c.decided(ctx, d, err)
 }
 
 // decided is a decision, reduced to what the caller may see.
-func (c *Call) decided(ctx context.Context, d *core.GateDecision, err error) (*core.GateAnswer, error) {
+func (c *Call) decided(ctx context.Context, d *verdict.GateDecision, err error) (*verdict.GateAnswer, error) {
 	if d != nil {
 		d.GivenTo = c.givenTo(ctx, d.GivenTo)
 	}
@@ -74,7 +76,7 @@ func (c *Call) givenTo(ctx context.Context, given *core.GivenTo) *core.GivenTo {
 // GateExplain names a memory, which may have been purged.
 type GateExplain struct {
 	ID string `json:"id"`
-	core.OmegaFactors
+	policypoint.OmegaFactors
 	Notes []string `json:"notes,omitempty"`
 	// Now explains what the gate would decide now. A factor or a note has the same effect;
 	// if the gate never decided on the memory, this is the default.
@@ -95,7 +97,7 @@ func gateExplain(ctx context.Context, c *Call, in *GateExplain) (*gate.Explanati
 	if err != nil {
 		return nil, err
 	}
-	now := in.Now || in.OmegaFactors != core.OmegaFactors{} || len(in.Notes) > 0
+	now := in.Now || in.OmegaFactors != policypoint.OmegaFactors{} || len(in.Notes) > 0
 	if len(made) > 0 && !now {
 		return gate.Explain(made[len(made)-1]), nil
 	}
@@ -125,7 +127,7 @@ func (in *GateRequest) check() error {
 	return core.JoinErrors(missing, (&memory.EraseRequest{Reason: in.Reason}).Check())
 }
 
-func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*core.GateAnswer, error) {
+func gateRequest(ctx context.Context, c *Call, in *GateRequest) (*verdict.GateAnswer, error) {
 	d, err := c.Host.Memories.Gate.Erase(ctx, in.ID, memory.EraseRequest{Reason: in.Reason, Copies: in.Copies})
 	return c.decided(ctx, d, err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // TestGate_AnswersHaveFactorsAsTexts, in every operation whose answer has a decision; what is
@@ -16,7 +17,7 @@ import (
 func TestGate_AnswersHaveFactorsAsTexts(t *testing.T) {
 	w := newWorld(t)
 	id, low, more := w.Waiting(), 0.0, 1e-7
-	given := core.OmegaFactors{UpstreamStatus: &low, RuntimeUtilityTrend: &more}
+	given := policypoint.OmegaFactors{UpstreamStatus: &low, RuntimeUtilityTrend: &more}
 	want := []string{"note=a=b", "note=Z", "runtime_utility_trend_score=0.0000001", "upstream_status_score=0"}
 	answer := func(name string, in any, want ...string) {
 		t.Helper()

@@ -7,21 +7,23 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func TestTheGateDecidesOnWhatWaits(t *testing.T) {
 	w := newWorld(t)
 	id, bad := w.Waiting(), 0.0
-	low := core.OmegaFactors{UpstreamStatus: &bad, CodebaseVerification: &bad, RuntimeUtilityTrend: &bad}
-	dry := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
+	low := policypoint.OmegaFactors{UpstreamStatus: &bad, CodebaseVerification: &bad, RuntimeUtilityTrend: &bad}
+	dry := try[verdict.GateAnswer](w, "gate_run", &operation.GateRun{ID: id, OmegaFactors: low, Notes: []string{"outdated"}, DryRun: true})
 	if dry.ID != "" || dry.MemoryID != id || !strings.Contains(string(jsontext.MustEncode(dry)), "outdated") {
 		t.Errorf("a dry run gives %+v", dry)
 	}
-	made := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})
-	if made.ID == "" || made.MemoryID != id || made.Verdict != core.VerdictRetain {
+	made := try[verdict.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})
+	if made.ID == "" || made.MemoryID != id || made.Verdict != policypoint.VerdictRetain {
 		t.Errorf("a run gives %+v", made)
 	}
 	_, err := w.Do(core.Operator(""), "gate_run", &operation.GateRun{ID: id})
@@ -42,18 +44,18 @@ func TestADecisionIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	if was := explain(operation.GateExplain{}); was != "" {
 		t.Errorf("decision %s is explained before one was made", was)
 	}
-	made := try[core.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})
+	made := try[verdict.GateAnswer](w, "gate_run", &operation.GateRun{ID: id})
 	if was := explain(operation.GateExplain{}); was != made.ID {
 		t.Errorf("decision %q is explained, not %s", was, made.ID)
 	}
 	for _, now := range []operation.GateExplain{
-		{Now: true}, {Notes: []string{"a note"}}, {OmegaFactors: core.OmegaFactors{UpstreamStatus: &well}},
+		{Now: true}, {Notes: []string{"a note"}}, {OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: &well}},
 	} {
 		if was := explain(now); was != "" {
 			t.Errorf("decision %s is explained for %+v", was, now)
 		}
 	}
-	erased := try[core.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
+	erased := try[verdict.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
 	if was := explain(operation.GateExplain{}); was != erased.ID {
 		t.Errorf("of a purged memory decision %q is explained, not %s", was, erased.ID)
 	}
@@ -69,8 +71,8 @@ func TestAnErasureSaysWhy(t *testing.T) {
 	if _, err = w.Do(core.Operator(""), "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: " "}); sdk.CodeOf(err) != sdk.Invalid {
 		t.Errorf("without a reason: %v", err)
 	}
-	d := try[core.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
-	if d.NextAction != core.NextPurge || !strings.Contains(d.Reason, "it is wrong") {
+	d := try[verdict.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "it is wrong"})
+	if d.NextAction != verdict.NextPurge || !strings.Contains(d.Reason, "it is wrong") {
 		t.Errorf("an erasure gives %+v", d)
 	}
 }
@@ -98,7 +100,7 @@ func TestWhoWasGivenIsNamedAsFarAsTheCallerReaches(t *testing.T) {
 		}
 		out, err := w.Do(c, "gate_request", &operation.GateRequest{ID: source, Erase: true, Reason: "it is wrong"})
 		w.Must(err)
-		if given := out.(*core.GateAnswer).GivenTo; given == nil || !slices.Equal(given.Reflections, ids[:shown]) || given.Runs == nil {
+		if given := out.(*verdict.GateAnswer).GivenTo; given == nil || !slices.Equal(given.Reflections, ids[:shown]) || given.Runs == nil {
 			t.Errorf("%s sees %+v of %v", who, given, ids)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -175,12 +176,12 @@ func TestDecisions_AreOfWhereTheCallerReaches(t *testing.T) {
 			t.Errorf("%+v is listed", d)
 		}
 	}
-	moved := list(me, operation.DecisionList{Point: core.PointRetention, Outcome: "state=revalidate_pending"})
+	moved := list(me, operation.DecisionList{Point: policypoint.Retention, Outcome: "state=revalidate_pending"})
 	if len(moved) == 0 || len(moved) == len(all) {
 		t.Errorf("%d of %d moved a memory before the gate", len(moved), len(all))
 	}
 	for _, d := range moved {
-		if d.Point != core.PointRetention || d.Output["state"] != "revalidate_pending" {
+		if d.Point != policypoint.Retention || d.Output["state"] != "revalidate_pending" {
 			t.Errorf("%+v is listed", d)
 		}
 	}

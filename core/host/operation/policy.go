@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -75,10 +76,10 @@ func PromptFilesOf(texts map[string]string) []PromptFile {
 
 // Policy is a policy that is in force.
 type Policy struct {
-	File      string     `json:"file"`
-	Point     core.Point `json:"point"`
-	Namespace string     `json:"namespace"`
-	Shadow    bool       `json:"shadow,omitempty"`
+	File      string            `json:"file"`
+	Point     policypoint.Point `json:"point"`
+	Namespace string            `json:"namespace"`
+	Shadow    bool              `json:"shadow,omitempty"`
 	// Optional is whether it leaves some cases to the next less specific policy.
 	Optional bool `json:"optional,omitempty"`
 	// Cost is the highest cost of a decision. Tracked is whether the cost is measured
@@ -135,8 +136,8 @@ type PolicyReplayed struct {
 
 // DecisionsPruned is the time until which the decisions of a point were pruned.
 type DecisionsPruned struct {
-	Point core.Point `json:"point"`
-	Until time.Time  `json:"until"`
+	Point policypoint.Point `json:"point"`
+	Until time.Time         `json:"until"`
 }
 
 func policyReplay(ctx context.Context, c *Call, in *PolicyReplay) (*PolicyReplayed, error) {
@@ -182,7 +183,7 @@ func (c *Call) recorded(ctx context.Context, since time.Time) iter.Seq2[*policy.
 func (c *Call) pruned(ctx context.Context, since time.Time) (list []DecisionsPruned, err error) {
 	err = c.Host.Store.View(ctx, func(r core.Reader) error {
 		list = nil
-		for _, point := range core.PolicyPoints() {
+		for _, point := range policypoint.Points() {
 			seal, err := journal.ReadSeal(r, journal.DecisionStream(string(point)))
 			if err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"time"
 	"unicode/utf8"
 
@@ -231,7 +232,7 @@ func (in *RunReplay) options() (o host.ReplayOptions, err error) {
 		o.Evaluator, err = in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
 	}
 	if in.Accept != "" {
-		o.Accept, accept = host.LoadOptions().Expressions.Compile(core.PointAccept, in.Accept)
+		o.Accept, accept = host.LoadOptions().Expressions.Compile(policypoint.Accept, in.Accept)
 	}
 	return o, core.JoinErrors(err, inField("accept", sdk.Wrap("accept", accept)))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -102,7 +103,7 @@ func readAll(files map[string]string) (list []*Profile, err error) {
 // Mix implements [inject.RoleMixer]. The profile is the policy's, or, under hybrid, the one
 // for the turn before. For a profile that doesn't exist, the error is sdk.NotFound, reason
 // "role_mix_not_found".
-func (m *Mixer) Mix(ctx context.Context, _ *inject.Turn, state inject.SessionState, chosen *core.InjectionOutcome) (*inject.RoleMix, []inject.Draft, error) {
+func (m *Mixer) Mix(ctx context.Context, _ *inject.Turn, state inject.SessionState, chosen *policypoint.InjectionOutcome) (*inject.RoleMix, []inject.Draft, error) {
 	id, reason := chosen.RoleMix, because(chosen)
 	if id == "" {
 		if inject.Mode(chosen.Mode) != inject.Hybrid {
@@ -134,7 +135,7 @@ func (m *Mixer) Mix(ctx context.Context, _ *inject.Turn, state inject.SessionSta
 }
 
 // because is why the policy chose a profile.
-func because(chosen *core.InjectionOutcome) string {
+func because(chosen *policypoint.InjectionOutcome) string {
 	d := &chosen.Decision
 	switch {
 	case d.Explanation != "":

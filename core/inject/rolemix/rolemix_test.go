@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/inject"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -88,7 +88,7 @@ func TestMix_IsAllInTheSnapshot(t *testing.T) {
 		t.Fatal(len(all), err)
 	}
 	for _, p := range all {
-		mix, _, err := m.Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &core.InjectionOutcome{RoleMix: p.ProfileID})
+		mix, _, err := m.Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &policypoint.InjectionOutcome{RoleMix: p.ProfileID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestShipped(t *testing.T) {
 	var ids []string
 	for _, p := range all {
 		ids = append(ids, p.ProfileID)
-		mix, drafts, err := (&Mixer{}).Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &core.InjectionOutcome{RoleMix: p.ProfileID})
+		mix, drafts, err := (&Mixer{}).Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &policypoint.InjectionOutcome{RoleMix: p.ProfileID})
 		if err != nil || len(drafts) != 2 || len(mix.Roles) < 2 {
 			t.Errorf("%s: %+v, %v", p.ProfileID, mix, err)
 			continue
@@ -136,15 +136,15 @@ func TestMix_Chooses(t *testing.T) {
 		return map[string]string{"role-mixes/own.yaml": own}, nil
 	}}
 	for _, c := range []struct {
-		chosen      core.InjectionOutcome
+		chosen      policypoint.InjectionOutcome
 		failure     string
 		id, because string
 	}{
-		{core.InjectionOutcome{Mode: "classified"}, "timeout", "", ""},
-		{core.InjectionOutcome{Mode: "hybrid"}, "timeout", AfterFailure, "timeout"},
-		{core.InjectionOutcome{Mode: "hybrid"}, "", Otherwise, "didn't fail"},
-		{core.InjectionOutcome{Mode: "classified", RoleMix: "two_cooks", Decision: core.Decision{Rule: "kitchen"}}, "", "two_cooks", "rule kitchen"},
-		{core.InjectionOutcome{Mode: "hybrid", RoleMix: "debug_reflection", Decision: core.Decision{Rule: "r", Explanation: "it failed twice"}}, "other", "debug_reflection", "it failed twice"},
+		{policypoint.InjectionOutcome{Mode: "classified"}, "timeout", "", ""},
+		{policypoint.InjectionOutcome{Mode: "hybrid"}, "timeout", AfterFailure, "timeout"},
+		{policypoint.InjectionOutcome{Mode: "hybrid"}, "", Otherwise, "didn't fail"},
+		{policypoint.InjectionOutcome{Mode: "classified", RoleMix: "two_cooks", Decision: policypoint.Decision{Rule: "kitchen"}}, "", "two_cooks", "rule kitchen"},
+		{policypoint.InjectionOutcome{Mode: "hybrid", RoleMix: "debug_reflection", Decision: policypoint.Decision{Rule: "r", Explanation: "it failed twice"}}, "other", "debug_reflection", "it failed twice"},
 	} {
 		mix, drafts, err := m.Mix(context.Background(), &inject.Turn{}, inject.SessionState{FailureClass: c.failure}, &c.chosen)
 		switch {
@@ -158,7 +158,7 @@ func TestMix_Chooses(t *testing.T) {
 			t.Errorf("%+v gives %+v", c.chosen, mix)
 		}
 	}
-	_, _, err := m.Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &core.InjectionOutcome{RoleMix: "debug_reflections"})
+	_, _, err := m.Mix(t.Context(), &inject.Turn{}, inject.SessionState{}, &policypoint.InjectionOutcome{RoleMix: "debug_reflections"})
 	if sdk.ReasonOf(err) != "role_mix_not_found" {
 		t.Error(err)
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
@@ -44,7 +45,7 @@ func (c *checker) purges() error {
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 || list[len(list)-1].NextAction != core.NextPurge {
+		if len(list) == 0 || list[len(list)-1].NextAction != verdict.NextPurge {
 			c.problem(key, "the gate's last decision on it isn't to purge it")
 		}
 		users, err := c.count(record.UserPrefix + id + "/")
@@ -64,7 +65,7 @@ func (c *checker) purges() error {
 }
 
 // decided checks a decision against its event.
-func (c *checker) decided(id string, d *core.GateDecision, value []byte) error {
+func (c *checker) decided(id string, d *verdict.GateDecision, value []byte) error {
 	key := record.DecisionPrefix + id
 	made, found, whole, err := newest(c, d.Namespace, d.MemoryID, func(e *journal.RevalidateDecision) bool { return e.DecisionID == d.ID })
 	switch {
@@ -101,7 +102,7 @@ func (c *checker) promotions() error {
 		if err != nil && !record.IsLost(err) {
 			return err
 		}
-		if err != nil || d.MemoryID != id || d.NextAction != core.NextPromote {
+		if err != nil || d.MemoryID != id || d.NextAction != verdict.NextPromote {
 			c.problem(key, "its decision %s is missing, or doesn't match", bounds.Shorten(p.Decision))
 		}
 		if found, err := c.has(record.MemoryKey(id)); err != nil || found {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
@@ -183,11 +184,11 @@ func TestWhatTheRetentionPolicySees(t *testing.T) {
 		},
 	}
 	w := core.DefaultRetentionWeights()
-	want := core.RetentionInput{
+	want := policypoint.RetentionInput{
 		Namespace: "a/b", State: "cooling", Turn: 20, CreatedTurn: 2, LastHitTurn: 5, AgeTurns: 18, Hits: 3, MissStreak: 4,
 		RelevantTurns: 13, Gated: true, SinceGate: 7, GateRest: 20, SinceCooled: 3, CoolingWait: 40, Sessions: 14, Successes: 10, Partials: 11, Failures: 12,
 		HitRate: .6, Utility: .7, Q: .8, TTLScore: .9, Weights: w,
-		Facts: core.MemoryFacts{
+		Facts: policypoint.MemoryFacts{
 			MemoryID: "memory-1", Kind: "semantic", AgentID: "ada", Tags: []string{"x"}, Priority: 7, Importance: .3, Confidence: .4, ReflectionDepth: 2, Revalidation: .55,
 		},
 	}

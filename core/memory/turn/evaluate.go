@@ -8,13 +8,14 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // evaluation asks the retention policy about memories of one namespace, within
 // one transaction.
 type evaluation struct {
-	policy     core.RetentionPolicy
+	policy     policypoint.RetentionPolicy
 	governance *core.Governance
 	// number is the namespace's turn counter.
 	number int64
@@ -95,7 +96,7 @@ func (s *Turns) Score(ctx context.Context, g *core.Governance, number int64, mem
 }
 
 // check refuses an outcome that a policy may not return.
-func (e *evaluation) check(memory *core.Memory, out *core.RetentionOutcome) error {
+func (e *evaluation) check(memory *core.Memory, out *policypoint.RetentionOutcome) error {
 	if math.IsNaN(out.TTLScore) || math.IsInf(out.TTLScore, 0) {
 		return sdk.Errorf(sdk.Invalid, "score_invalid", "the retention policy %s gave a score of %v", out.Decision.File, out.TTLScore).
 			WithHint("check that the policy doesn't divide by a number that can be 0")

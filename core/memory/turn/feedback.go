@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,7 +19,7 @@ import (
 type Turns struct {
 	*record.Records
 	// Retention decides which state a memory is in; without it no memory changes its state.
-	Retention core.RetentionPolicy
+	Retention policypoint.RetentionPolicy
 	// Evidence records the tool outcomes that feedback brings; without it they are only
 	// used to judge the turn.
 	Evidence Evidence

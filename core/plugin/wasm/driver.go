@@ -11,9 +11,9 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/guard"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 	Log func(plugin.LogLine)
 	// Expressions compiles the verdicts in the configs of Extism plug-ins. Nil means
 	// that such configs are refused.
-	Expressions core.ValueExpressions
+	Expressions policypoint.ValueExpressions
 	// Services answers what plugins ask the host for. Nil means that there are none.
 	Services plugin.Services
 	// Resolver finds the addresses of hosts that plugins connect to. Default the system's.

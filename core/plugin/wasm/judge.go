@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/check"
 )
@@ -14,13 +14,13 @@ import (
 // config turns their output into a verdict.
 
 // compileVerdict compiles a config's verdict.
-func compileVerdict(g *guest, source string) (core.ValueExpression, error) {
+func compileVerdict(g *guest, source string) (policypoint.ValueExpression, error) {
 	expressions := g.instance.driver.options.Expressions
 	if expressions == nil {
 		return nil, sdk.Errorf(sdk.Invalid, "config_invalid", "the config of plugin %s has a verdict, and this host takes no expressions", g.plugin.Name).
 			WithHint("leave verdict out, and have the plugin output the JSON of a verdict")
 	}
-	x, err := expressions.CompileValue(core.PointVerdict, source)
+	x, err := expressions.CompileValue(policypoint.Verdict, source)
 	if err != nil {
 		e := sdk.Errorf(sdk.Invalid, "config_invalid", "the verdict in the config of plugin %s: %s", g.plugin.Name, sdk.AsError(err).Message)
 		e.Hint = sdk.AsError(err).Hint

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/abi"
 	"github.com/reflectory/reflectory/sdk/check"
@@ -75,7 +75,7 @@ type plainConfig struct {
 	Input    string `json:"input"`
 	Verdict  string `json:"verdict"`
 
-	verdict core.ValueExpression // nil if the output is itself the verdict
+	verdict policypoint.ValueExpression // nil if the output is itself the verdict
 
 	values map[string]string // all of it, as Extism has it
 	json   json.RawMessage   // what it was read from

@@ -16,9 +16,11 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -26,15 +28,15 @@ import (
 // pending makes each memory that is looked at wait for the gate.
 type pending struct{}
 
-func (pending) Retention(_ context.Context, in *core.RetentionInput) core.RetentionOutcome {
-	return core.RetentionOutcome{State: string(core.StateRevalidatePending)}
+func (pending) Retention(_ context.Context, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
+	return policypoint.RetentionOutcome{State: string(core.StateRevalidatePending)}
 }
 
 // purger is a gate that purges all that it is asked about.
 type purger struct{}
 
-func (purger) Decide(context.Context, core.Reader, *core.GateCase) (*core.GateDecision, error) {
-	return &core.GateDecision{Verdict: "obsolete", NextAction: core.NextPurge, Confidence: 1}, nil
+func (purger) Decide(context.Context, core.Reader, *verdict.GateCase) (*verdict.GateDecision, error) {
+	return &verdict.GateDecision{Verdict: "obsolete", NextAction: verdict.NextPurge, Confidence: 1}, nil
 }
 
 // TestPurge_LeavesNothingInTheDataFolder purges one of many memories, and looks for its
@@ -166,7 +168,7 @@ func TestPurge_ThatCantCleanTheFilesSaysSo(t *testing.T) {
 		}
 	}
 	d, err := m.Gate.Erase(t.Context(), "doomed", memory.EraseRequest{Reason: "asked"})
-	if d == nil || d.NextAction != core.NextPurge || d.GivenTo == nil || d.GivenTo.MemoryID != "doomed" {
+	if d == nil || d.NextAction != verdict.NextPurge || d.GivenTo == nil || d.GivenTo.MemoryID != "doomed" {
 		t.Errorf("the decision is %+v", d)
 	}
 	e := sdk.AsError(err)

@@ -51,7 +51,7 @@ func (s *State) JSON() json.RawMessage {
 	return s.encoded
 }
 
-// Vars are the variables of core.PointWhen: the decoded state as "state". The caller
+// Vars are the variables of policypoint.When: the decoded state as "state". The caller
 // mustn't change them.
 func (s *State) Vars() (map[string]any, error) {
 	if s.vars == nil {

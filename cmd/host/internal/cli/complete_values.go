@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -211,7 +212,7 @@ func offerPlugins(ctx context.Context, a *App) []string {
 
 func offerPoints(context.Context, *App) []string {
 	var all []string
-	for _, p := range core.PolicyPoints() {
+	for _, p := range policypoint.Points() {
 		all = append(all, string(p))
 	}
 	return all

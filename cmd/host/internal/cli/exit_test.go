@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -113,13 +114,13 @@ func TestTwoProgramsDoNotShareAStore(t *testing.T) {
 // still hold what it removed: it ends with exit code 1, and the decision isn't lost.
 func TestAResultIsShownNextToItsError(t *testing.T) {
 	failed := sdk.Errorf(sdk.Conflict, "purge_held", "files hold it still")
-	decision := &core.GateDecision{ID: "d-1", MemoryID: "m-1", NextAction: core.NextPurge}
+	decision := &verdict.GateDecision{ID: "d-1", MemoryID: "m-1", NextAction: verdict.NextPurge}
 	for _, asJSON := range []bool{false, true} {
 		var stdout, stderr bytes.Buffer
 		a := &App{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" }}
 		c := a.root()
 		a.out.json = asJSON
-		v := verb[core.GateDecision]{Print: func(out *output, d *core.GateDecision) error { return out.say("%s: %s", d.MemoryID, d.NextAction) }}
+		v := verb[verdict.GateDecision]{Print: func(out *output, d *verdict.GateDecision) error { return out.say("%s: %s", d.MemoryID, d.NextAction) }}
 		code := a.exit(c, v.end(a, decision, failed))
 		if code != exitFailure {
 			t.Errorf("exit %d", code)
@@ -131,7 +132,7 @@ func TestAResultIsShownNextToItsError(t *testing.T) {
 			continue
 		}
 		var shown struct {
-			core.GateDecision
+			verdict.GateDecision
 			Error core.ErrorInfo
 		}
 		if err := json.Unmarshal(stdout.Bytes(), &shown); err != nil || shown.ID != "d-1" || shown.NextAction != "purge" || shown.Error.Code != "purge_held" {

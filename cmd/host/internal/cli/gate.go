@@ -9,7 +9,9 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,7 +24,7 @@ tool calls and workflows, and by policy.`,
 
 // factorFlags adds the flags for factors of omega that the caller gives instead of the recorded
 // ones; without its flag, a factor is absent.
-func factorFlags(c *cobra.Command, factors *core.OmegaFactors, notes *[]string) {
+func factorFlags(c *cobra.Command, factors *policypoint.OmegaFactors, notes *[]string) {
 	optional(c, &factors.UpstreamStatus, "upstream-status", "`factor` from 0 to 1: the health of its upstream (default 0.5)")
 	optional(c, &factors.CodebaseVerification, "codebase-verification", "`factor` from 0 to 1: whether the code confirms it (default 0.5)")
 	optional(c, &factors.RuntimeUtilityTrend, "runtime-utility-trend", "`factor` from 0 to 1: whether its use is growing (default: its utility)")
@@ -31,7 +33,7 @@ func factorFlags(c *cobra.Command, factors *core.OmegaFactors, notes *[]string) 
 
 func gateRunCommand(a *App) *cobra.Command {
 	in := &operation.GateRun{}
-	c := verb[core.GateAnswer]{
+	c := verb[verdict.GateAnswer]{
 		Use: "run MEMORY", Short: "Have the gate decide on a memory that waits for it",
 		Long: `Have the gate decide on a memory that is revalidate_pending, record the decision,
 and carry it out: retain it, purge it, or promote it to knowledge. With --dry-run
@@ -39,7 +41,7 @@ it only decides, and writes nothing.`,
 		Example: `  reflectory gate run deploy-notes --dry-run
   reflectory gate run deploy-notes --upstream-status 0.9 --note 'the build is green'`,
 		Operation: "gate_run", In: in, Args: []*string{&in.ID},
-		Print: func(out *output, d *core.GateAnswer) error {
+		Print: func(out *output, d *verdict.GateAnswer) error {
 			dry := ""
 			if in.DryRun {
 				dry = " (nothing was written)"
@@ -108,7 +110,7 @@ behind the decision that it would make now. Nothing is written.`,
 
 func gateRequestCommand(a *App) *cobra.Command {
 	in := &operation.GateRequest{}
-	c := verb[core.GateAnswer]{
+	c := verb[verdict.GateAnswer]{
 		Use: "request MEMORY", Short: "Ask the gate to erase a memory",
 		Long: `Ask the gate to erase a memory, for example because of a person's right to be forgotten,
 or because it is wrong. The request is sufficient evidence, whatever state the memory is
@@ -127,7 +129,7 @@ command that opens the store continues.`,
 			}
 			return nil
 		},
-		Print: func(out *output, d *core.GateAnswer) error {
+		Print: func(out *output, d *verdict.GateAnswer) error {
 			showGivenTo(out, d.GivenTo)
 			showCopies(out, d)
 			return out.say("%s: %s, by decision %s", d.MemoryID, d.NextAction, d.ID)
@@ -141,7 +143,7 @@ command that opens the store continues.`,
 }
 
 // showCopies lists the memories with the content of an erased one.
-func showCopies(out *output, d *core.GateAnswer) {
+func showCopies(out *output, d *verdict.GateAnswer) {
 	if len(d.ErasedCopies) > 0 {
 		out.term.Line("erased with it, for the same content: %s", strings.Join(d.ErasedCopies, ", "))
 	}

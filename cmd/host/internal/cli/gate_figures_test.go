@@ -15,6 +15,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/policy"
@@ -83,7 +84,7 @@ func liveThrough(t *testing.T, memories *memory.Memories, id, turns string) {
 var closely = cmpopts.EquateApprox(0, 1e-9)
 
 // decided decodes a decision and compares it with the calculated one.
-func (c *worked) decided(t *testing.T, text string) (d core.GateAnswer) {
+func (c *worked) decided(t *testing.T, text string) (d verdict.GateAnswer) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -166,7 +167,7 @@ func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
 			if m.State != c.state || !m.Signals.Gated {
 				t.Errorf("it is %s: %+v", m.State, m.Signals)
 			}
-			if s := m.Signals; d.NextAction == core.NextRetain && (s.MissStreak != 0 || s.LastHitTurn != s.RelevantTurns || *s.Revalidation != d.Numbers.Utility) {
+			if s := m.Signals; d.NextAction == verdict.NextRetain && (s.MissStreak != 0 || s.LastHitTurn != s.RelevantTurns || *s.Revalidation != d.Numbers.Utility) {
 				t.Errorf("the retain left %+v", s)
 			}
 		})

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -81,10 +83,10 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	wantIn(t, out, "old-steps: obsolete, confidence 1.000\nits uses failed")
 	out, _ = w.line(exitPassed, "", "gate explain old-steps --json")
 	var e struct {
-		Decision core.GateAnswer `json:"decision"`
-		Note     string          `json:"note"`
+		Decision verdict.GateAnswer `json:"decision"`
+		Note     string             `json:"note"`
 	}
-	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Decision.ID == "" || e.Decision.Verdict != core.VerdictObsolete || e.Note == "" {
+	if err := json.Unmarshal([]byte(out), &e); err != nil || e.Decision.ID == "" || e.Decision.Verdict != policypoint.VerdictObsolete || e.Note == "" {
 		t.Errorf("error %v: %s", err, out)
 	}
 	for _, line := range []string{"gate run old-steps", "gate explain old-steps --now"} {

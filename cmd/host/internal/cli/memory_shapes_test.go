@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/policy"
 )
@@ -17,8 +19,8 @@ import (
 // promoting is a gate that makes knowledge of all.
 type promoting struct{}
 
-func (promoting) Decide(context.Context, core.Reader, *core.GateCase) (*core.GateDecision, error) {
-	return &core.GateDecision{Verdict: core.VerdictPromote, NextAction: core.NextPromote, Confidence: 1, Reason: "told to"}, nil
+func (promoting) Decide(context.Context, core.Reader, *verdict.GateCase) (*verdict.GateDecision, error) {
+	return &verdict.GateDecision{Verdict: policypoint.VerdictPromote, NextAction: verdict.NextPromote, Confidence: 1, Reason: "told to"}, nil
 }
 
 // seedKnowledge makes knowledge of a memory.

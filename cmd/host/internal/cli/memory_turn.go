@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/memory"
 )
@@ -86,7 +87,7 @@ func showSweep(out *output, result *memory.SweepResult) error {
 			out.term.Line("%d became %s", n, state)
 		}
 	}
-	for _, next := range []string{core.NextRetain, core.NextPromote, core.NextPurge} {
+	for _, next := range []string{verdict.NextRetain, verdict.NextPromote, verdict.NextPurge} {
 		if n := result.Gated[next]; n > 0 {
 			out.term.Line("gate: %s of %d", next, n)
 		}

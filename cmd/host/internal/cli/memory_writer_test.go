@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/memory"
 )
@@ -121,7 +122,7 @@ func (w *memoryWriter) turn(ctx context.Context, id, session string, turn int64,
 		if err != nil {
 			return err
 		}
-		op := map[string]string{core.NextPurge: "purged", core.NextPromote: "promoted"}[made[len(made)-1].NextAction]
+		op := map[string]string{verdict.NextPurge: "purged", verdict.NextPromote: "promoted"}[made[len(made)-1].NextAction]
 		if op == "" {
 			continue
 		}

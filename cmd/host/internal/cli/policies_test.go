@@ -20,6 +20,7 @@ import (
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // openHost opens the host of a world. It is closed with the test, if not before.
@@ -115,7 +116,7 @@ func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for !stop.Load() {
-				if got := l.Admission(t.Context(), &core.AdmissionInput{Namespace: "a"}); got.Allow || got.Decision.Failure != nil || got.Code[0] != 'v' {
+				if got := l.Admission(t.Context(), &policypoint.AdmissionInput{Namespace: "a"}); got.Allow || got.Decision.Failure != nil || got.Code[0] != 'v' {
 					t.Errorf("undecided: %+v", got)
 					return
 				}
@@ -130,7 +131,7 @@ func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
 		if burst%2 == 0 {
 			code := fmt.Sprintf("v%d_end", burst)
 			w.policy("admission/a.yaml", denying(code))
-			until(t, code, func() bool { return l.Admission(t.Context(), &core.AdmissionInput{Namespace: "a"}).Code == code })
+			until(t, code, func() bool { return l.Admission(t.Context(), &policypoint.AdmissionInput{Namespace: "a"}).Code == code })
 			continue
 		}
 		w.policy("admission/a.yaml", strings.Repeat("\n", burst)+"rool: {}") // its line says which it is
@@ -181,7 +182,7 @@ func TestTheJournalHoldsNoContentOfDecisions(t *testing.T) {
 mask: [output.card]
 rule: {match: [{output: '{"accept": !valid, "stop": false}', explanation: '"because of " + output.name'}]}`)
 	l, db, _ := w.governed()
-	l.Loop(t.Context(), &core.LoopInput{Namespace: "a", Output: json.RawMessage(`{"name": "Ada", "card": "4111"}`)})
+	l.Loop(t.Context(), &policypoint.LoopInput{Namespace: "a", Output: json.RawMessage(`{"name": "Ada", "card": "4111"}`)})
 	until(t, "a record", func() bool { return len(kept(t, db)) == 1 })
 	record := kept(t, db)[0]
 	if !strings.Contains(record, `"because of Ada"`) || strings.Contains(record, "4111") || !strings.Contains(record, `"masked":["output.card"]`) {
@@ -223,9 +224,9 @@ func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
 	w := newWorld(t)
 	l, _, end := w.governed()
 	for i := range n {
-		l.Gate(context.Background(), &core.GateInput{
+		l.Gate(context.Background(), &policypoint.GateInput{
 			Namespace: "team/a", Successes: int64(i % 7), RelevantTurns: 9, Sessions: 2, Q: 0.5, Named: 8, NamedSessions: 2,
-			React: core.ReactEvidence{Refs: 1}, Graph: core.GraphEvidence{Refs: 1},
+			React: policypoint.ReactEvidence{Refs: 1}, Graph: policypoint.GraphEvidence{Refs: 1},
 		})
 	}
 	end()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/policy/format"
 )
@@ -28,7 +28,7 @@ what happens if a policy fails, and the default. Without a point, list the point
 			case len(args) == 0:
 				return describePoints(out)
 			}
-			return policyDescribe(out, core.Point(args[0]))
+			return policyDescribe(out, policypoint.Point(args[0]))
 		},
 	}
 	c.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of policy files")
@@ -53,7 +53,7 @@ func describePoints(out *output) error {
 	return out.prose([]string{"POINT", "WHAT IT DECIDES", "IF THE POLICY FAILS"}, rows)
 }
 
-func policyDescribe(out *output, point core.Point) error {
+func policyDescribe(out *output, point policypoint.Point) error {
 	d, err := policy.AllPoints().Describe(point)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -35,7 +36,7 @@ decide: every condition that was evaluated, every variable, and the cost.`,
 		Example: `  reflectory policy explain gate --namespace finance/ledger --policies examples/policy-folder/policies
   reflectory policy explain gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return policyExplain(c.Context(), a, core.Point(args[0]), f)
+			return policyExplain(c.Context(), a, policypoint.Point(args[0]), f)
 		},
 	}
 	policiesFlag(c, &f.policies)
@@ -44,7 +45,7 @@ decide: every condition that was evaluated, every variable, and the cost.`,
 	return c
 }
 
-func policyExplain(ctx context.Context, a *App, point core.Point, f policyFlags) error {
+func policyExplain(ctx context.Context, a *App, point policypoint.Point, f policyFlags) error {
 	set, err := currentPolicies(ctx, a, host.PolicyPoints(), f.policies)
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func policyExplain(ctx context.Context, a *App, point core.Point, f policyFlags)
 	return nil
 }
 
-func policyChain(out *output, set *policy.Set, point core.Point, namespace string) error {
+func policyChain(out *output, set *policy.Set, point policypoint.Point, namespace string) error {
 	chain, err := set.Chain(point, namespace)
 	if err != nil {
 		return err
@@ -147,7 +148,7 @@ policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 		Example: `  reflectory policy eval gate --input examples/policy-folder/memory.json
   reflectory policy eval gate --input examples/policy-folder/memory.json --policies examples/policy-folder/policies`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return policyEval(c.Context(), a, core.Point(args[0]), f)
+			return policyEval(c.Context(), a, policypoint.Point(args[0]), f)
 		},
 	}
 	policiesFlag(c, &f.policies)
@@ -158,7 +159,7 @@ policy replay reads. Exit codes: 0 decided, 4 the decision is a refusal.`,
 	return c
 }
 
-func policyEval(ctx context.Context, a *App, point core.Point, f policyFlags) error {
+func policyEval(ctx context.Context, a *App, point policypoint.Point, f policyFlags) error {
 	set, err := currentPolicies(ctx, a, host.PolicyPoints(), f.policies)
 	if err != nil {
 		return err

@@ -14,11 +14,13 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -273,10 +275,10 @@ func (t tenant) checkSeen(test *testing.T, h *host.Host, own, foreign string) {
 func (w *world) promote(h *host.Host, id string) {
 	w.t.Helper()
 	upstream, code, trend := 1.0, 0.9, 0.8
-	d, err := h.Memories.Gate.Revalidate(core.WithCaller(w.t.Context(), core.Operator("test")), id, memory.RevalidateRequest{Omega: core.OmegaFactors{
+	d, err := h.Memories.Gate.Revalidate(core.WithCaller(w.t.Context(), core.Operator("test")), id, memory.RevalidateRequest{Omega: policypoint.OmegaFactors{
 		UpstreamStatus: &upstream, CodebaseVerification: &code, RuntimeUtilityTrend: &trend,
 	}})
-	if err != nil || d.NextAction != core.NextPromote {
+	if err != nil || d.NextAction != verdict.NextPromote {
 		w.t.Fatalf("the gate: %v, %+v", err, d)
 	}
 }

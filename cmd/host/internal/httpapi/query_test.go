@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -99,7 +99,7 @@ func TestQuery_GoesThereAndBack(t *testing.T) {
 	half := 0.5
 	for name, in := range map[string]any{
 		"memory_list":  &operation.MemoryList{Namespace: "a/b c&d=é", Subtree: true, Tags: []string{"x,y", "", "+ %"}, Paging: operation.Paging{Limit: 7}},
-		"gate_explain": &operation.GateExplain{ID: "a/b", OmegaFactors: core.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"true", "1"}, Now: true},
+		"gate_explain": &operation.GateExplain{ID: "a/b", OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: &half}, Notes: []string{"true", "1"}, Now: true},
 	} {
 		o, err := operation.Find(name)
 		if err != nil {

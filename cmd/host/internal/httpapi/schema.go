@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -31,7 +32,7 @@ func words() map[reflect.Type][]any {
 		reflect.TypeFor[core.MemoryState]():     anys(core.MemoryStates()),
 		reflect.TypeFor[core.Status]():          anys(core.RunStatuses()),
 		reflect.TypeFor[core.Outcome]():         anys([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}),
-		reflect.TypeFor[core.Point]():           anys(core.PolicyPoints()),
+		reflect.TypeFor[policypoint.Point]():    anys(policypoint.Points()),
 		reflect.TypeFor[job.Type]():             anys(job.Types()),
 		reflect.TypeFor[job.Status]():           anys(job.Statuses()),
 		reflect.TypeFor[operation.StatsScope](): anys(operation.StatsScopes()),

@@ -20,6 +20,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // The buckets of histograms, by their upper bounds. Prometheus's own buckets end at 10 s,
@@ -103,7 +104,7 @@ func (m *Metrics) begin() {
 	for _, which := range []string{"first", "best"} {
 		m.scores.WithLabelValues(which)
 	}
-	for _, point := range core.PolicyPoints() {
+	for _, point := range policypoint.Points() {
 		m.decisions.WithLabelValues(string(point), "failed")
 	}
 }
@@ -114,14 +115,14 @@ func (m *Metrics) Observe() host.Observe {
 }
 
 // decided counts a decision.
-func (m *Metrics) decided(point core.Point, word string) {
+func (m *Metrics) decided(point policypoint.Point, word string) {
 	m.decisions.WithLabelValues(string(point), known(word, outcomes)).Inc()
 }
 
 // outcomes are the words for the outcomes of decisions.
 var outcomes = append([]string{
 	"allow", "deny", "accept", "stop", "continue", "failed", "high", "medium", "low", "single", "classified", "hybrid",
-	core.VerdictRetain, core.VerdictObsolete, core.VerdictPromote,
+	policypoint.VerdictRetain, policypoint.VerdictObsolete, policypoint.VerdictPromote,
 }, stateNames()...)
 
 // stateNames are the states of memories.

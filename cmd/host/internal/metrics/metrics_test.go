@@ -25,6 +25,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -204,8 +205,8 @@ func TestMetrics_ShowTheHost(t *testing.T) {
 	b := newBench(t)
 	b.Memory()
 	b.Memory()
-	b.decided(core.PointGate, core.VerdictPromote)
-	b.decided(core.PointGate, "a word of a later version")
+	b.decided(policypoint.Gate, policypoint.VerdictPromote)
+	b.decided(policypoint.Gate, "a word of a later version")
 	b.do(core.Work{Kind: core.WorkSearch}, core.WorkOutcome{})
 	b.do(core.Work{Kind: core.WorkDelete}, core.WorkOutcome{Err: sdk.Errorf(sdk.Conflict, "state_conflict", "no")})
 	b.Request(Request{Route: "/v1/memories/{id}", Method: "GET", Status: 404, Duration: time.Second})
@@ -267,7 +268,7 @@ func TestMetrics_SeriesAreFew(t *testing.T) {
 		b.do(core.Work{Kind: core.WorkSearch, Name: name, Namespace: name, Query: name}, core.WorkOutcome{Err: sdk.Errorf(sdk.Invalid, name, "%s", name)})
 		b.do(call(name, sdk.RoleGenerate), core.WorkOutcome{Err: sdk.Errorf(sdk.NotFound, "plugin_not_found", "none")})
 		b.Entry(journal.NamespaceStream(name), entry("agent.job.queued", journal.JobQueued{JobRef: ref(job.Type(name), 0), Namespace: name}))
-		b.decided(core.PointGate, name)
+		b.decided(policypoint.Gate, name)
 		b.Request(Request{Method: name, Status: i})
 	}
 	few := strings.Count(b.scrape(), "\nreflectory_")
@@ -299,7 +300,7 @@ func everything(b *bench, plugins int) {
 		}
 	}
 	for _, word := range outcomes {
-		for _, point := range core.PolicyPoints() {
+		for _, point := range policypoint.Points() {
 			b.decided(point, word)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // TestDecision_ShowsWhatItWasComparedWith: the gate's lanes with their weights, the limits of the
@@ -27,7 +28,7 @@ func TestDecision_ShowsWhatItWasComparedWith(t *testing.T) {
 	known := w.Promoted()
 	w.Reopen() // decisions are recorded in the background
 	s := siteOf(w)
-	list := operationtest.Try[operation.Page[operation.Decided]](w, "decision_list", &operation.DecisionList{Point: core.PointGate})
+	list := operationtest.Try[operation.Page[operation.Decided]](w, "decision_list", &operation.DecisionList{Point: policypoint.Gate})
 	for _, id := range []string{list.Items[0].ID, known.DecisionID} {
 		a := s.get(decisionURL(id))
 		root := s.tree(a, http.StatusOK)
@@ -63,7 +64,7 @@ func TestDecision_OfOtherPointsShowsWhatFits(t *testing.T) {
 	w.Taught(core.OutcomeSuccess, 1)
 	w.Reopen()
 	s := siteOf(w)
-	list := operationtest.Try[operation.Page[operation.Decided]](w, "decision_list", &operation.DecisionList{Point: core.PointRetention})
+	list := operationtest.Try[operation.Page[operation.Decided]](w, "decision_list", &operation.DecisionList{Point: policypoint.Retention})
 	text := textOf(s.tree(s.get(decisionURL(list.Items[0].ID)), http.StatusOK))
 	for _, want := range []string{"≥ .37, the active threshold", "hit count", "holds"} {
 		if !strings.Contains(text, want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // decisionPages are the pages of the decisions of policies.
@@ -57,14 +58,14 @@ type decidedRow struct {
 
 func loadDecisions(v *visit) (*content, error) {
 	d := &decisionsData{Filter: operation.DecisionList{
-		Point: core.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"), Newest: true,
+		Point: policypoint.Point(v.query("point")), Namespace: v.query("namespace"), Subtree: v.query("subtree") != "", Outcome: v.query("outcome"), Newest: true,
 		Paging: operation.Paging{Limit: v.limit(maxRows), PageToken: v.query("page_token")},
 	}}
 	found, err := call[operation.Page[operation.Decided]](v, "decision_list", &d.Filter)
 	if err != nil {
 		return nil, err
 	}
-	d.Page, d.Points = *found, choices(v, "point", "all", core.PolicyPoints())
+	d.Page, d.Points = *found, choices(v, "point", "all", policypoint.Points())
 	for _, one := range d.Items {
 		outcome, rest := outcomeOf(one.Output, one.Failure)
 		d.Rows = append(d.Rows, decidedRow{one, outcome, rest})

@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
@@ -23,6 +24,7 @@ import (
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/plugin/logfile"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // longest is a line of a size in bytes, of hostile texts that a name or a content may have.
@@ -79,7 +81,7 @@ func longestSite(t *testing.T) (*site, []string) {
 	}
 	s.Reopen() // decisions are recorded in the background
 	again := siteOf(s.World)
-	list := operationtest.Try[operation.Page[operation.Decided]](s.World, "decision_list", &operation.DecisionList{Point: core.PointAccess})
+	list := operationtest.Try[operation.Page[operation.Decided]](s.World, "decision_list", &operation.DecisionList{Point: policypoint.Access})
 	space := url.QueryEscape(longestSpace)
 	for _, id := range memories[:3] {
 		paths = append(paths, memoryURL(id))
@@ -148,9 +150,9 @@ func (s *site) longestTurns(memories []string) (paths []string) {
 	graph := s.Graph(memories[0])
 	_, err := s.Host.Evidence.RecordDAG(s.Ctx, &graph)
 	s.Must(err)
-	decided, err := s.Host.Memories.Gate.Revalidate(s.Ctx, memories[0], memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: new(1.0)}})
+	decided, err := s.Host.Memories.Gate.Revalidate(s.Ctx, memories[0], memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: new(1.0)}})
 	s.Must(err)
-	if decided.NextAction != core.NextPromote {
+	if decided.NextAction != verdict.NextPromote {
 		s.T.Fatalf("the gate says %s: %s", decided.Verdict, decided.Reason)
 	}
 	promoted, err := s.Host.Memories.Get(s.Ctx, memories[0])

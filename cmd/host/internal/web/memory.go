@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -218,7 +219,7 @@ func (d *memoriesData) purged(box *chart.State) {
 		return
 	}
 	box.Count, box.More = d.Counts.Purged, d.Counts.PurgedMore
-	box.URL = "/decisions?" + url.Values{"point": {string(core.PointGate)}, "outcome": {"verdict=" + core.VerdictObsolete}}.Encode()
+	box.URL = "/decisions?" + url.Values{"point": {string(policypoint.Gate)}, "outcome": {"verdict=" + policypoint.VerdictObsolete}}.Encode()
 	if d.Filter.Namespace != "" && !d.Filter.Subtree {
 		box.URL = "/audit/entries?" + url.Values{"stream": {journal.NamespaceStream(d.Filter.Namespace)}, "type": {"agent.memory.purged"}}.Encode()
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // policyReplayView is what a candidate policy would have decided differently: a matrix for each
@@ -23,7 +23,7 @@ type policyReplayView struct {
 // replayMatrix counts the decisions of a point: a row for each recorded outcome, and a column for
 // each new outcome.
 type replayMatrix struct {
-	Point core.Point
+	Point policypoint.Point
 	After []string
 	Rows  []replayRow
 }
@@ -45,7 +45,7 @@ type replayCell struct {
 // replayChange is a decision that would have been different.
 type replayChange struct {
 	At                        time.Time
-	Point                     core.Point
+	Point                     policypoint.Point
 	Namespace, Subject, After string
 	// Unmet are the host's own conditions that prevent it.
 	Unmet      []string
@@ -72,14 +72,14 @@ func policyReplayOf(j *job.Job) *policyReplayView {
 		row := replayChange{At: c.At, Point: c.Point, Namespace: c.Namespace, Subject: c.Subject, After: c.FileAfter, Unmet: c.Unmet}
 		row.Was, _ = outcomeOf(c.Before, nil)
 		row.Would, row.Why = outcomeOf(c.After, c.Failure)
-		if c.Point == core.PointGate || c.Point == core.PointRetention {
+		if c.Point == policypoint.Gate || c.Point == policypoint.Retention {
 			row.Memory = c.Subject
 		}
 		if len(v.Rows) < maxReplayRows {
 			v.Rows = append(v.Rows, row)
 		}
 	}
-	for _, point := range core.PolicyPoints() {
+	for _, point := range policypoint.Points() {
 		if m := matrixOf(point, found); len(m.Rows) > 0 {
 			v.Matrices = append(v.Matrices, m)
 		}
@@ -89,7 +89,7 @@ func policyReplayOf(j *job.Job) *policyReplayView {
 
 // matrixOf arranges the outcomes of a point. Its rows and columns are the same words in the same
 // order, so that unchanged decisions are on its diagonal.
-func matrixOf(point core.Point, r *operation.PolicyReplayed) replayMatrix {
+func matrixOf(point policypoint.Point, r *operation.PolicyReplayed) replayMatrix {
 	m := replayMatrix{Point: point}
 	counts := map[[2]string]replayCell{}
 	for _, o := range r.Outcomes {

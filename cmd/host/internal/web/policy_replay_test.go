@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // TestPolicyReplay_IsAMatrix: a job that replayed policies shows how often what would have become
@@ -28,7 +28,7 @@ func TestPolicyReplay_IsAMatrix(t *testing.T) {
 		{Before: tagOf("promote"), Total: 90, Counts: []replayCell{{84, 1, true}, {6, 6, false}}},
 		{Before: tagOf("retain"), Total: 388, Counts: []replayCell{{}, {388, 0, true}}},
 	}
-	if m := v.Matrices[0]; m.Point != core.PointGate || !slices.Equal(m.After, []string{"promote", "retain"}) || !reflect.DeepEqual(m.Rows, want) {
+	if m := v.Matrices[0]; m.Point != policypoint.Gate || !slices.Equal(m.After, []string{"promote", "retain"}) || !reflect.DeepEqual(m.Rows, want) {
 		t.Errorf("%+v", m)
 	}
 	if v.Rows[0].Memory != "memory-1" || v.Rows[2].Memory != "" || v.Rows[2].Would.Text != "deny" {

@@ -9,12 +9,15 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/decisions"
+	"github.com/reflectory/reflectory/core/gate"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/policy"
@@ -373,9 +376,9 @@ func (w *World) PromoteAnother() *core.Knowledge {
 	_, err := w.Host.Evidence.RecordDAG(w.Ctx, &graph)
 	w.Must(err)
 	well := 1.0
-	d, err := w.Host.Memories.Gate.Revalidate(w.Ctx, id, memory.RevalidateRequest{Omega: core.OmegaFactors{UpstreamStatus: &well}})
+	d, err := w.Host.Memories.Gate.Revalidate(w.Ctx, id, memory.RevalidateRequest{Omega: policypoint.OmegaFactors{UpstreamStatus: &well}})
 	w.Must(err)
-	if d.NextAction != core.NextPromote {
+	if d.NextAction != verdict.NextPromote {
 		w.T.Fatalf("the gate says %s: %s", d.Verdict, d.Reason)
 	}
 	found, err := w.Host.Memories.Get(w.Ctx, id)
@@ -416,7 +419,7 @@ func (w *World) Graph(id string) core.WorkflowDAG {
 // Known is what is known about a memory.
 func (w *World) Known(id string) *operation.EvidenceOmega {
 	well := 0.8
-	return &operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{MemoryID: id, OmegaFactors: core.OmegaFactors{UpstreamStatus: &well}}}
+	return &operation.EvidenceOmega{OmegaEvidence: gate.OmegaEvidence{MemoryID: id, OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: &well}}}
 }
 
 // Outcome is an outcome of a tool call that involved a memory.

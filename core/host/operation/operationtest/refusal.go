@@ -8,11 +8,13 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // The parts of refused requests: an id of nothing, an invalid id, a prefix of every id,
@@ -111,18 +113,18 @@ func gateRefusals() []Case {
 		request("evidence_dag", "cycle", operation.EvidenceDAG{WorkflowDAG: core.WorkflowDAG{
 			Workflow: "w", Entry: []string{"a"}, Exits: []string{"b"}, Edges: [][2]string{{"a", "b"}, {"b", "a"}}, Memories: map[string][]string{},
 		}}),
-		request("evidence_omega", "no memory", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{
-			MemoryID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: new(0.5)},
+		request("evidence_omega", "no memory", operation.EvidenceOmega{OmegaEvidence: gate.OmegaEvidence{
+			MemoryID: nothing, OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: new(0.5)},
 		}}),
-		request("evidence_omega", "no factor", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{MemoryID: nothing}}),
-		request("evidence_omega", "factor", operation.EvidenceOmega{OmegaEvidence: core.OmegaEvidence{
-			MemoryID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: new(2.0)},
+		request("evidence_omega", "no factor", operation.EvidenceOmega{OmegaEvidence: gate.OmegaEvidence{MemoryID: nothing}}),
+		request("evidence_omega", "factor", operation.EvidenceOmega{OmegaEvidence: gate.OmegaEvidence{
+			MemoryID: nothing, OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: new(2.0)},
 		}}),
 		request("evidence_tool", "no memory", operation.EvidenceTool{Outcomes: operation.Outcomes{
 			{MemoryID: nothing, Session: "s", Turn: 1, Tool: "t", OK: true},
 		}}),
 		request("gate_explain", "no memory", operation.GateExplain{ID: nothing}),
-		request("gate_explain", "factor", operation.GateExplain{ID: nothing, OmegaFactors: core.OmegaFactors{UpstreamStatus: new(2.0)}}),
+		request("gate_explain", "factor", operation.GateExplain{ID: nothing, OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: new(2.0)}}),
 		request("gate_request", "no memory", operation.GateRequest{ID: nothing, Erase: true, Reason: "it is wrong"}),
 		{"gate_request", "no erase", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Reason: "it is wrong"} }, Nothing},
 		{"gate_request", "no reason", func(w *World) any { return &operation.GateRequest{ID: w.Memory(), Erase: true} }, Nothing},
@@ -130,7 +132,7 @@ func gateRefusals() []Case {
 		request("gate_run", "no memory", operation.GateRun{ID: nothing}),
 		{"gate_run", "not waiting", func(w *World) any { return &operation.GateRun{ID: w.Memory()} }, Nothing},
 		{"gate_run", "factor", func(w *World) any {
-			return &operation.GateRun{ID: w.Waiting(), OmegaFactors: core.OmegaFactors{UpstreamStatus: new(2.0)}}
+			return &operation.GateRun{ID: w.Waiting(), OmegaFactors: policypoint.OmegaFactors{UpstreamStatus: new(2.0)}}
 		}, Nothing},
 	}
 }

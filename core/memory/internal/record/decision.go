@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/sdk"
@@ -11,7 +12,7 @@ import (
 
 // PutDecision writes a decision of the gate, and returns the digest of its record. The
 // caller writes the events.
-func PutDecision(t *Tx, d *core.GateDecision) (digest string, err error) {
+func PutDecision(t *Tx, d *verdict.GateDecision) (digest string, err error) {
 	value, err := jsontext.Encode(d)
 	if err != nil {
 		return "", sdk.Errorf(sdk.Internal, "decision_invalid", "the gate's decision on memory %s can't be recorded: %w", d.MemoryID, err).
@@ -25,7 +26,7 @@ func PutDecision(t *Tx, d *core.GateDecision) (digest string, err error) {
 
 // ReadDecision returns a decision of the gate. If there is none, the error is
 // sdk.NotFound, reason "decision_not_found".
-func ReadDecision(r core.Reader, id string) (*core.GateDecision, error) {
+func ReadDecision(r core.Reader, id string) (*verdict.GateDecision, error) {
 	d, err := Decisions.Get(r, id)
 	if err == nil && d == nil {
 		err = sdk.Errorf(sdk.NotFound, "decision_not_found", "there is no decision %q", bounds.Shorten(id)).
@@ -36,7 +37,7 @@ func ReadDecision(r core.Reader, id string) (*core.GateDecision, error) {
 
 // DecisionsOn returns the gate's decisions on a memory, the oldest first, even if it was
 // purged.
-func DecisionsOn(r core.Reader, memoryID string) (list []*core.GateDecision, err error) {
+func DecisionsOn(r core.Reader, memoryID string) (list []*verdict.GateDecision, err error) {
 	if !bounds.ValidID(memoryID) {
 		return nil, NotFound(memoryID)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/table"
@@ -124,10 +125,10 @@ func decodePending(id string, value []byte) (*Pending, error) {
 }
 
 // Decisions are the gate's decisions, by id.
-var Decisions = table.Kind[core.GateDecision]{
+var Decisions = table.Kind[verdict.GateDecision]{
 	Part: Part, Prefix: DecisionPrefix, Doc: "id | a decision of the gate, kept when the memory is purged",
-	Valid: func(id string, d *core.GateDecision) string { return ownID(id, d.ID) },
-	Indices: []table.Index[core.GateDecision]{{Prefix: DecisionMemoryPrefix, Doc: "memory `/` id | index: empty", Entries: func(id string, d *core.GateDecision) []table.Entry {
+	Valid: func(id string, d *verdict.GateDecision) string { return ownID(id, d.ID) },
+	Indices: []table.Index[verdict.GateDecision]{{Prefix: DecisionMemoryPrefix, Doc: "memory `/` id | index: empty", Entries: func(id string, d *verdict.GateDecision) []table.Entry {
 		return []table.Entry{{Key: DecisionMemoryKey(d.MemoryID, id)}}
 	}}},
 }

@@ -1,0 +1,4 @@
+// Package verdict has what the gate is asked about a memory, and what it decided, as it is
+// recorded and shown: plain types, so that the memory, which carries decisions out, doesn't
+// import the gate.
+package verdict
