@@ -46,7 +46,7 @@ func (s *Store) sync(g *group) error {
 	_ = g.before.wait() // the fuse keeps its error
 	g.before = nil
 	runtime.Gosched() // writers that waited for the previous group may join with their next commit
-	end, err := s.seal(g)
+	end, snap, err := s.seal(g)
 	if err == nil {
 		err = end.SyncWait()
 	}
@@ -55,7 +55,9 @@ func (s *Store) sync(g *group) error {
 	}
 	if g.err = s.fuse.err(); g.err != nil {
 		s.newest.CompareAndSwap(g, nil) // later views don't wait for a group that failed
+		s.snapshots.give(snap)
 	} else {
+		s.snapshots.advance(snap)
 		_ = end.Close() // only returns memory, which a failed sync may still use
 	}
 	close(g.done)
@@ -63,22 +65,22 @@ func (s *Store) sync(g *group) error {
 }
 
 // seal closes a group, and writes a record after its commits to Pebble's log: once that
-// record is synced, so are the commits.
-func (s *Store) seal(g *group) (end *pebble.Batch, err error) {
+// record is synced, so are the commits, and with them all that is in snap.
+func (s *Store) seal(g *group) (end *pebble.Batch, snap *snapshot, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g.sealed = true
 	// After an error that Pebble calls fatal, it may neither accept the record nor finish
 	// its sync.
 	if err := s.fuse.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	end = s.db.NewBatch()
 	if err := end.LogData(nil, nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.db.ApplyNoSyncWait(end, pebble.Sync); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return end, s.fuse.err()
+	return end, s.snapshots.next(), s.fuse.err()
 }

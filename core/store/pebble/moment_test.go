@@ -157,7 +157,7 @@ func balances(tx core.Tx, one bool, accounts int, name func(int) []byte) (has []
 // TestOnlyCommitsThatShowCount: who looks again after the count has grown finds what
 // it counts.
 func TestOnlyCommitsThatShowCount(t *testing.T) {
-	s := openTest(t, Options{Dir: "db"}, vfs.NewMem())
+	s := openTest(t, Options{Dir: "db", Durability: Relaxed}, vfs.NewMem())
 	before := s.Commits()
 	e := s.history.begin()
 	if s.history.add(e, &readSet{}, &writeSet{}, []string{"a"}) {

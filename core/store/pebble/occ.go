@@ -216,12 +216,22 @@ func (c *commit) within(s span) bool {
 	return i < len(c.keys) && (s.to == "" || c.keys[i] < s.to)
 }
 
+// visible counts the commits that are visible.
+func (h *history) visible() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.applied
+}
+
 // Commits counts the commits since the store was opened. A View that begins later sees
 // all of them.
 func (s *Store) Commits() uint64 {
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	return s.history.applied
+	s.snapshots.mu.Lock()
+	defer s.snapshots.mu.Unlock()
+	if current := s.snapshots.current; current != nil && s.snapshots.synced {
+		return current.commits
+	}
+	return s.history.visible()
 }
 
 // readSet is what a transaction read: keys, and ranges of keys.

@@ -19,15 +19,16 @@
 //
 // A commit is visible before it is durable. An Update that read it can't be acknowledged
 // before it is durable itself: its own record comes later in the same log, and a sync
-// covers everything before. A View, or a transaction that wrote nothing, has no record,
-// so before it returns it waits for the syncs that were in progress when it last read. So
-// nobody acts on data that a crash may undo.
+// covers everything before. A transaction that wrote nothing has no record, so before it
+// returns it waits for the syncs that were in progress when it last read. A View reads the
+// newest state that is on the disk, which has everything that was acknowledged, so that the
+// commits of others don't delay it. So nobody acts on data that a crash may undo.
 //
 // # Failure
 //
-// The first write that the disk refuses stops all later ones: see fuse. Reads still work
-// and show the contents of memory, which include commits whose callers got an error from
-// the disk: whether those are durable only shows after the next open.
+// The first write that the disk refuses stops all later ones: see fuse. Reads still work.
+// Transactions show the contents of memory, which include commits whose callers got an error
+// from the disk: whether those are durable only shows after the next open.
 package pebble
 
 import (

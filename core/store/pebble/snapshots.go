@@ -11,18 +11,23 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// snapshots gives out snapshots of the newest state. While nothing is committed all
-// readers share one: closing a snapshot makes Pebble look for something to compact,
+// snapshots gives out snapshots of the newest state, or with [Full] of the newest that is on
+// the disk, so that a reader doesn't wait for the syncs of others. While nothing is committed
+// all readers share one: closing a snapshot makes Pebble look for something to compact,
 // behind the lock that it holds while it records new files. That would make a get a
 // quarter slower, and it would sometimes wait for the disk.
 type snapshots struct {
 	db *pebble.DB
-	// commits counts the visible commits.
+	// commits counts the visible commits. synced is whether each group that is on the disk
+	// brings its own snapshot.
 	commits func() uint64
+	synced  bool
 	clock   core.Clock
 
 	mu      sync.Mutex
 	current *snapshot
+	// renewals counts the calls of renew.
+	renewals int
 	// open are all snapshots that aren't closed, with the time when they were taken.
 	open map[*snapshot]time.Time
 }
@@ -32,18 +37,20 @@ type snapshot struct {
 	*pebble.Snapshot
 	// commits are the commits that it certainly has; it may have newer ones.
 	commits uint64
+	// renewals are those before it was taken.
+	renewals int
+	// durable is whether all that it has is on the disk. It is set before readers get it.
+	durable bool
 	// users is guarded by the mutex of snapshots. The current one counts as used.
 	users int
 }
 
-// take returns a snapshot with all counted commits. It must be given back.
+// take returns a snapshot with all commits that are acknowledged. It must be given back.
 func (s *snapshots) take() *snapshot {
 	s.mu.Lock()
-	commits := s.commits()
 	before := s.current
-	if before == nil || before.commits != commits {
-		s.current = &snapshot{Snapshot: s.db.NewSnapshot(), commits: commits, users: 1}
-		s.open[s.current] = s.clock.Now()
+	if before == nil || !s.synced && before.commits != s.commits() {
+		s.current = s.newest()
 	} else {
 		before = nil
 	}
@@ -52,6 +59,31 @@ func (s *snapshots) take() *snapshot {
 	s.mu.Unlock()
 	s.give(before)
 	return taken
+}
+
+// newest is a new snapshot, with one user. The lock is held.
+func (s *snapshots) newest() *snapshot {
+	made := &snapshot{commits: s.commits(), Snapshot: s.db.NewSnapshot(), renewals: s.renewals, users: 1}
+	s.open[made] = s.clock.Now()
+	return made
+}
+
+// next is a snapshot of all that is visible, to be passed to advance once that is on the disk.
+func (s *snapshots) next() *snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest()
+}
+
+// advance makes a snapshot the one that readers get from now on, unless it may have what a purge
+// removed meanwhile.
+func (s *snapshots) advance(to *snapshot) {
+	s.mu.Lock()
+	if to.durable = true; to.renewals == s.renewals {
+		s.current, to = to, s.current
+	}
+	s.mu.Unlock()
+	s.give(to)
 }
 
 // give gives a snapshot back; nil is none. The last user's call closes it.
@@ -76,6 +108,7 @@ func (s *snapshots) renew() map[*snapshot]time.Time {
 	s.mu.Lock()
 	last := s.current
 	s.current = nil
+	s.renewals++
 	s.mu.Unlock()
 	s.give(last)
 	s.mu.Lock()

@@ -82,7 +82,7 @@ func openLocked(ctx context.Context, o Options, fs vfs.FS, lock *pebble.Lock) (s
 		s.unlock()
 		return nil, ioError("open "+o.Dir, err)
 	}
-	s.snapshots = &snapshots{db: s.db, commits: s.Commits, clock: o.Clock, open: map[*snapshot]time.Time{}}
+	s.snapshots = &snapshots{db: s.db, commits: s.history.visible, synced: o.Durability == Full, clock: o.Clock, open: map[*snapshot]time.Time{}}
 	f.serving.Store(true)
 	// Pebble doesn't notice writes that failed meanwhile.
 	if err = f.err(); err == nil {
@@ -115,7 +115,10 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 	defer s.snapshots.give(snap)
 	t := &tx{store: s, snap: snap.Snapshot}
 	defer t.end()
-	last := s.newest.Load() // after the snapshot, so that it covers everything visible
+	var last *group
+	if !snap.durable {
+		last = s.newest.Load() // after the snapshot, so that it covers everything visible
+	}
 	err := fn(reader{t})
 	if failed := last.wait(); err == nil {
 		return failed

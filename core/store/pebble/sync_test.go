@@ -153,8 +153,8 @@ func TestRelaxedWaitsForNoDisk(t *testing.T) {
 	})
 }
 
-// TestReadersReturnOnceWhatTheySawIsOnDisk covers a View, an Update that writes
-// nothing, and one that fails.
+// TestReadersReturnOnceWhatTheySawIsOnDisk covers an Update that writes nothing, and one that
+// fails.
 func TestReadersReturnOnceWhatTheySawIsOnDisk(t *testing.T) {
 	refused := fmt.Errorf("refused")
 	sees := func(r core.Reader) error {
@@ -164,7 +164,6 @@ func TestReadersReturnOnceWhatTheySawIsOnDisk(t *testing.T) {
 		return nil
 	}
 	readers := map[string]func(s *Store) error{
-		"view":   func(s *Store) error { return s.View(t.Context(), sees) },
 		"update": func(s *Store) error { return s.Update(t.Context(), func(tx core.Tx) error { return sees(tx) }) },
 		"refusal": func(s *Store) error {
 			err := s.Update(t.Context(), func(tx core.Tx) error {
@@ -203,6 +202,76 @@ func TestReadersReturnOnceWhatTheySawIsOnDisk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReadersDoNotWaitForTheDisk: while a commit is on its way to the disk, a view returns at once
+// with what was acknowledged before, and doesn't see what a crash may undo. Commits are counted once
+// a view sees them.
+func TestReadersDoNotWaitForTheDisk(t *testing.T) {
+	sees := func(t *testing.T, s *Store, want bool) func() bool {
+		var done atomic.Bool
+		go func() {
+			err := s.View(t.Context(), func(r core.Reader) error {
+				if _, found, err := r.Get([]byte("a")); found != want || err != nil {
+					t.Errorf("found %v, want %v: %v", found, want, err)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			done.Store(true)
+		}()
+		synctest.Wait()
+		return done.Load
+	}
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		if err := put(t, s, "before"); err != nil {
+			t.Fatal(err)
+		}
+		commits, release := s.Commits(), d.logs.hold()
+		go func() { _ = put(t, s, "a") }()
+		synctest.Wait()
+		if !sees(t, s, false)() {
+			t.Error("a view waits for the sync of a commit that it doesn't see")
+		}
+		if n := s.Commits(); n != commits {
+			t.Errorf("%d commits, want %d: no view sees the last one", n, commits)
+		}
+		// A purge drops the snapshots of before; the next reader has the newest state, and waits.
+		s.snapshots.renew()
+		done := sees(t, s, true)
+		if done() {
+			t.Error("a view returned what may be lost")
+		}
+		release()
+		synctest.Wait()
+		if !done() || !sees(t, s, true)() {
+			t.Error("a view waits for a commit that is on the disk")
+		}
+		if n := s.Commits(); n != commits+1 {
+			t.Errorf("%d commits, want %d", n, commits+1)
+		}
+	})
+}
+
+// TestAPurgeKeepsNoSnapshotOfBefore: a snapshot that was taken before readers were renewed, and is
+// on the disk after that, isn't given to them.
+func TestAPurgeKeepsNoSnapshotOfBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T, d *disk, s *Store) {
+		release := d.logs.hold()
+		go func() { _ = put(t, s, "a") }()
+		synctest.Wait()
+		earlier := s.snapshots.renew()
+		if s.snapshots.held(earlier) == "" {
+			t.Error("the snapshot of the group that is synced isn't awaited")
+		}
+		release()
+		synctest.Wait()
+		if by := s.snapshots.held(earlier); by != "" {
+			t.Errorf("it is held by %s", by)
+		}
+	})
 }
 
 func TestWritersShareSyncs(t *testing.T) {
