@@ -1,6 +1,9 @@
 package plugin
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // member is an instance in its pool.
 type member struct {
@@ -25,6 +28,11 @@ type member struct {
 // usable reports whether a call may be given to the member.
 func (m *member) usable() bool {
 	return m.busy < m.slots && !m.alone && !m.kept && !m.checked && !m.ending()
+}
+
+// only reports whether all calls that it has are a tenant's.
+func (m *member) only(tenant string) bool {
+	return !slices.ContainsFunc(m.callers, func(caller string) bool { return caller != tenant })
 }
 
 // idle reports whether it has no call, and may be given one.

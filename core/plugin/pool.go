@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -55,6 +56,7 @@ type pool struct {
 	members  []*member // in the order of their starts
 	starting int
 	queue    []*waiter
+	crowded  bool // a call was given to an instance that has another tenant's
 	breaker  breaker
 	tenants  map[string]*breaker // of the ends that requests caused, see suspects
 	manifest *sdk.Manifest
@@ -197,19 +199,29 @@ func (p *pool) dispatch() {
 	p.grow()
 }
 
-// memberFor finds a member for a call, if one is free. For a call that must be alone on its
-// instance, the least busy member takes no other calls until it is idle.
+// memberFor finds a member for a call, if one is free: one that has calls of its tenant only, else
+// an idle one, else any, which sets crowded. In a process, a short call would wait for each turn of
+// another tenant's long ones; between processes, the system divides. For a call that must be alone
+// on its instance, the least busy member takes no other calls until it is idle.
 func (p *pool) memberFor(w *waiter) *member {
-	var best *member
+	var best, idle, mixed *member
 	for _, m := range p.members {
 		switch {
-		case !w.alone && m.usable():
+		case !w.alone && m.usable() && m.busy > 0 && m.only(w.tenant):
 			return m
+		case !w.alone && m.usable() && m.busy == 0 && idle == nil:
+			idle = m
+		case !w.alone && m.usable() && mixed == nil:
+			mixed = m
 		case w.alone && m.idle():
 			return m
 		case w.alone && !m.alone && !m.ending() && (best == nil || m.busy < best.busy):
 			best = m
 		}
+	}
+	if idle != nil || mixed != nil {
+		p.crowded = p.crowded || idle == nil
+		return cmp.Or(idle, mixed)
 	}
 	if best != nil && !slices.ContainsFunc(p.members, func(m *member) bool { return m.kept }) &&
 		len(p.members)+p.starting >= p.plugin.Limits.Instances {
@@ -225,10 +237,12 @@ func (p *pool) grantTo(i int, g grant) {
 	p.queue = slices.Delete(p.queue, i, i+1)
 }
 
-// grow starts an instance for each waiting call for which no start is under way, as far
-// as the limits and the breaker allow.
+// grow starts an instance for each waiting call for which no start is under way, and one if calls
+// of two tenants had to share an instance, as far as the limits and the breaker allow.
 func (p *pool) grow() {
-	for len(p.queue) > p.starting*p.slots() && len(p.members)+p.starting < p.plugin.Limits.Instances {
+	crowded := p.crowded
+	p.crowded = false
+	for (len(p.queue) > p.starting*p.slots() || crowded && p.starting == 0) && len(p.members)+p.starting < p.plugin.Limits.Instances {
 		delay, ok := p.breaker.admit(time.Now())
 		if !ok {
 			break

@@ -69,6 +69,85 @@ func TestSlots_AreSharedByTenants(t *testing.T) {
 	}
 }
 
+// TestInstances_AreApartForTenants: next to a tenant whose calls compute for long, another's first
+// call is served at once and starts an instance, and its later calls have that for themselves, as
+// long as the plugin may have another instance.
+func TestInstances_AreApartForTenants(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		limits    plugin.Limits
+		parallel  int
+		evil      []string // whose calls run before the others
+		good      []string
+		instances int
+		apart     bool // the last call of the others has an instance for itself
+	}{
+		{"one long call", plugin.Limits{Parallel: 4}, 0, []string{"evil"}, []string{"good", "good"}, 2, true},
+		{"three long calls", plugin.Limits{Parallel: 4}, 0, []string{"evil", "evil", "evil"}, []string{"good", "good"}, 2, true},
+		{"more long calls than an instance has slots", plugin.Limits{Parallel: 2, Instances: 4}, 0, []string{"evil", "evil", "evil"}, []string{"good", "good"}, 3, true},
+		{"parallel calls of the manifest", plugin.Limits{}, 4, []string{"evil", "evil"}, []string{"good", "good"}, 2, true},
+		{"many namespaces of one tenant", plugin.Limits{Parallel: 4}, 0, []string{"evil", "evil/a", "evil/b"}, []string{"good", "good/x"}, 2, true},
+		{"users are tenants", plugin.Limits{Parallel: 4}, 0, []string{"users/eve", "users/eve"}, []string{"users/ana", "users/ana"}, 2, true},
+		{"calls without a namespace", plugin.Limits{Parallel: 4}, 0, []string{"", ""}, []string{"good", "good"}, 2, true},
+		{"only one call of the other", plugin.Limits{Parallel: 4}, 0, []string{"evil"}, []string{"good"}, 2, false},
+		{"only one instance", plugin.Limits{Parallel: 4, Instances: 1}, 0, []string{"evil", "evil"}, []string{"good", "good"}, 1, false},
+		{"nobody else", plugin.Limits{Parallel: 4}, 0, nil, []string{"good", "good"}, 1, true},
+		{"only the tenant itself", plugin.Limits{Parallel: 4}, 0, []string{"good", "good"}, []string{"good", "good"}, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var last *instance
+			var mu sync.Mutex
+			long := map[*instance]bool{}
+			d := &driver{callFn: func(ctx context.Context, i *instance) error {
+				mu.Lock()
+				last = i
+				output, _ := ctx.Value(outputKey{}).(string)
+				long[i] = long[i] || output == "long"
+				mu.Unlock()
+				if output == "long" {
+					return i.work(ctx, time.Minute)
+				}
+				return nil
+			}}
+			if c.parallel > 0 {
+				d.manifest = sdk.Manifest{Name: "p", Version: "1", Contract: 1, Parallel: c.parallel}
+			}
+			supervise(t, d, c.limits, func(t *testing.T, s *plugin.Supervisor) {
+				ctx, stop := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				for _, namespace := range c.evil {
+					all.Go(func() { _ = send(as(ctx, namespace), s, "long") })
+					synctest.Wait()
+				}
+				for _, namespace := range c.good {
+					began := time.Now()
+					if err := send(as(t.Context(), namespace), s, "short"); err != nil || time.Since(began) > 0 {
+						t.Errorf("%v after %s", err, time.Since(began))
+					}
+					synctest.Wait() // an instance that was started for it runs
+				}
+				if n := len(d.startedAt(time.Now())); n != c.instances {
+					t.Errorf("%d instances were started, want %d", n, c.instances)
+				}
+				mu.Lock()
+				if apart := !long[last]; apart != c.apart {
+					t.Errorf("the last call had an instance for itself: %v, want %v", apart, c.apart)
+				}
+				mu.Unlock()
+				all.Go(func() { _ = send(as(ctx, "evil"), s, "long") })
+				synctest.Wait()
+				mu.Lock()
+				if c.apart && len(c.evil) > 0 && !long[last] {
+					t.Error("a later call of the other tenant isn't with its earlier ones")
+				}
+				mu.Unlock()
+				stop()
+				all.Wait()
+			})
+		})
+	}
+}
+
 // TestSlots_AreKeptForATenantThatComesAgain: a tenant that calls now and then finds a slot free
 // each time, although another tenant's calls take long.
 func TestSlots_AreKeptForATenantThatComesAgain(t *testing.T) {
