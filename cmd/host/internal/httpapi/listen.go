@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -121,6 +122,9 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The connection before this one is served first: if somebody opens thousands, the requests of
+		// others mustn't wait behind all of them.
+		runtime.Gosched()
 		name, stranger := b.origin(c)
 		s := &slot{Conn: c, stranger: stranger}
 		if s.place = b.share.Hold(name, stranger, s.lose); s.place != nil {
@@ -180,8 +184,10 @@ type slot struct {
 	place *share.Place
 
 	mu sync.Mutex
-	// stranger is whether none of its requests has shown whom it is from.
+	// stranger is whether none of its requests has shown whom it is from, and tenant whom the last
+	// one was from.
 	stranger bool
+	tenant   string
 	// busy is how many requests are being answered.
 	busy int
 	// patience closes the connection of a stranger that asks nothing more.
@@ -234,9 +240,12 @@ func (s *slot) known(tenant string) {
 		return
 	}
 	s.mu.Lock()
-	s.stranger = false
+	same := !s.stranger && s.tenant == tenant
+	s.stranger, s.tenant = false, tenant
 	s.mu.Unlock()
-	s.place.Known(tenant)
+	if !same { // otherwise each request would wait for those who open connections
+		s.place.Known(tenant)
+	}
 }
 
 type slotKey struct{}

@@ -6,12 +6,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/share"
 )
 
 // line is one connection of a test.
@@ -181,5 +183,58 @@ func TestCaller_Tenant(t *testing.T) {
 		if got := (core.Caller{Subject: "s", Namespaces: strings.Fields(patterns)}).Tenant(); got != want {
 			t.Errorf("of %q it is %q, not %q", patterns, got, want)
 		}
+	}
+}
+
+// endless has a new connection at once, as while somebody opens thousands, until it is closed.
+type endless struct {
+	net.Listener
+	accepted, most int
+}
+
+func (l *endless) Accept() (net.Conn, error) {
+	if l.accepted == l.most {
+		return nil, net.ErrClosed
+	}
+	l.accepted++
+	return &net.TCPConn{}, nil
+}
+
+// TestConnections_AreServedBeforeTheNext: who opens thousands of connections doesn't put thousands of
+// goroutines ahead of everybody's requests. On one processor, the one before has its turn before the
+// next is accepted, but for those that the scheduler lets wait.
+func TestConnections_AreServedBeforeTheNext(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	from := &endless{most: 1000}
+	l := newBounded(from, 2*from.most, false, noStranger)
+	served, waiting, most := make(chan struct{}, from.most), 0, 0
+	for {
+		if _, err := l.Accept(); err != nil {
+			break
+		}
+		for waiting++; len(served) > 0; waiting-- {
+			<-served
+		}
+		most = max(most, waiting)
+		go func() { served <- struct{}{} }()
+	}
+	if most > 10 {
+		t.Errorf("%d connections were accepted before the first of them was served, want 10 at most", most)
+	}
+}
+
+// TestConnections_KnownAsksTheShareOnce: a request on a connection of its tenant doesn't wait for
+// those who open and close others.
+func TestConnections_KnownAsksTheShareOnce(t *testing.T) {
+	places := share.New(share.Options{Places: 2})
+	s := &slot{stranger: true}
+	s.place = places.Hold("address", true, s.lose)
+	s.known("team")
+	s.place = nil // it would panic
+	s.known("team")
+	s.place = places.Hold("other", false, s.lose)
+	s.known("another")
+	if s.tenant != "another" || s.stranger {
+		t.Errorf("the connection is of %q", s.tenant)
 	}
 }
