@@ -45,7 +45,10 @@ type offer struct {
 // completes registers what is offered at the positions of a command and its children.
 func (a *App) completes(c *cobra.Command) {
 	path := strings.TrimPrefix(c.CommandPath(), "reflectory ")
-	offers := argumentOffers[path]
+	var offers []offer
+	for _, word := range operands(c) {
+		offers = append(offers, argumentOffers[argumentRow(path, word)])
+	}
 	c.ValidArgsFunction = func(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		at := len(args)
 		if len(offers) > 0 && at >= len(offers) && repeats(c) {
@@ -75,6 +78,18 @@ func (a *App) completes(c *cobra.Command) {
 
 // repeats reports whether a command accepts its last argument several times.
 func repeats(c *cobra.Command) bool { return strings.Contains(c.Use, "…") }
+
+// argumentRow is the row of the table for an argument of a command, as its usage line names it.
+func argumentRow(path, word string) string {
+	word = strings.Trim(word, "[]…")
+	noun, _, _ := strings.Cut(path, " ")
+	for _, row := range []string{path + " " + word, noun + " " + word} {
+		if _, is := argumentOffers[row]; is {
+			return row
+		}
+	}
+	return word
+}
 
 // flagOffer is the offer for a flag: from the table, for the command or for all commands.
 func flagOffer(path, flag string) offer {

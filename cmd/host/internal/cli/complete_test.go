@@ -25,34 +25,24 @@ func TestCompletion_KnowsEveryPosition(t *testing.T) {
 	used := map[string]bool{}
 	walkCommands((&App{}).root(), func(c *cobra.Command) {
 		path := strings.TrimPrefix(c.CommandPath(), "reflectory ")
-		arguments := 0
-		for word := range strings.FieldsSeq(strings.ReplaceAll(c.Use, "--", "-- ")) {
-			if trimmed := strings.Trim(word, "[]…"); trimmed == strings.ToUpper(trimmed) && trimmed != "--" && trimmed != "FILE" || path == "store export" && word == "FILE" {
-				arguments++
-			}
-		}
-		if path == "plugin new" {
-			arguments-- // LANGUAGE is --lang's
-		}
 		used[path] = true
-		if got := len(argumentOffers[path]); got < arguments {
-			t.Errorf("%s takes %d arguments, and %d are in the table", path, arguments, got)
-		}
-		for i, o := range argumentOffers[path] {
-			if !o.says() {
-				t.Errorf("argument %d of %s: nothing is said", i+1, path)
+		for _, word := range operands(c) {
+			row := argumentRow(path, word)
+			used[row] = true
+			if !argumentOffers[row].says() {
+				t.Errorf("%s %s: add a row for %s to argumentOffers in complete_table.go", path, word, row)
 			}
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			used[f.Name], used[path+" --"+f.Name] = true, true
 			if f.Value.Type() != "bool" && !flagOffer(path, f.Name).says() {
-				t.Errorf("%s --%s isn't in the table", path, f.Name)
+				t.Errorf("%s --%s: add a row for %s to flagOffers in complete_table.go", path, f.Name, f.Name)
 			}
 		})
 	})
-	for path := range argumentOffers {
-		if !used[path] {
-			t.Errorf("there is no command %s", path)
+	for row := range argumentOffers {
+		if !used[row] {
+			t.Errorf("there is no argument %s", row)
 		}
 	}
 	for flag := range flagOffers {

@@ -46,7 +46,7 @@ func TestFlags_BadValuesAreUsageAndNameTheFlag(t *testing.T) {
 			}
 			tried++
 			args := strings.Fields(c.CommandPath())[1:]
-			for range argumentOffers[strings.Join(args, " ")] {
+			for range operands(c) {
 				args = append(args, "x")
 			}
 			c.Flags().VisitAll(func(other *pflag.Flag) {
