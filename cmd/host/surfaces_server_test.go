@@ -294,7 +294,7 @@ func (l *redactions) errors(got []client.Fault, e *core.ErrorInfo) bool {
 // make it, by a Go program and over HTTP with a token: one whose scope is another one, and
 // one who reaches another namespace.
 func TestSurfacesRefuseOthersAlike(t *testing.T) {
-	for _, o := range operation.Table() {
+	for _, o := range operationtest.Table(t) {
 		if asJobs[o.Name] {
 			continue
 		}
@@ -306,7 +306,7 @@ func TestSurfacesRefuseOthersAlike(t *testing.T) {
 				var token string
 				var caller core.Caller
 				c := operationtest.Case{Operation: o.Name, Make: withToken(func(w *operationtest.World) any {
-					in := operationtest.Fixtures()[o.Name](w)
+					in := w.ValidRequest(o.Name)
 					issued, err := w.Host.Access.Issue(w.Ctx, request)
 					w.Must(err)
 					token = string(issued.Secret)

@@ -21,29 +21,19 @@ func TestEachOperationIsDoneForWhoMay(t *testing.T) {
 		return
 	}
 	var golden strings.Builder
-	for _, o := range operation.Table() {
-		fixture := operationtest.Fixtures()[o.Name]
-		if fixture == nil {
-			t.Errorf("operation %s has no fixture", o.Name)
-			continue
-		}
+	for _, o := range operationtest.Table(t) {
 		fmt.Fprintf(&golden, "%s: %s %s, %s\n", o.Name, o.Method, o.Path, scopes(o))
-		t.Run(o.Name, func(t *testing.T) { golden.WriteString(outcomes(newWorld(t), o.Name, fixture)) })
-	}
-	for name := range operationtest.Fixtures() {
-		if _, err := operation.Find(name); err != nil {
-			t.Errorf("there is a fixture of %s, which is no operation", name)
-		}
+		t.Run(o.Name, func(t *testing.T) { golden.WriteString(outcomes(newWorld(t), o.Name)) })
 	}
 	coretest.Golden(t, "access.golden", golden.String())
 }
 
 // outcomes are the answers of an operation, each with the callers that get it.
-func outcomes(w *world, name string, fixture func(*world) any) string {
+func outcomes(w *world, name string) string {
 	whose := map[string][]string{}
 	for _, c := range callers() {
 		w.Body, w.Asker = nil, c.Caller
-		_, err := w.Do(c.Caller, name, fixture(w))
+		_, err := w.Do(c.Caller, name, w.ValidRequest(name))
 		outcome := "ok"
 		if err != nil {
 			outcome = fmt.Sprint(sdk.CodeOf(err), " ", sdk.ReasonOf(err))
@@ -71,13 +61,13 @@ func scopes(o operation.Operation) string {
 func TestNothingIsLearntElsewhere(t *testing.T) {
 	w := newWorld(t)
 	callers := map[string]core.Caller{"none": {}, "stranger": stranger()}
-	for _, o := range operation.Table() {
+	for _, o := range operationtest.Table(t) {
 		if o.Name == "status" {
 			continue // it is about the host, not about what is in a namespace
 		}
 		t.Run(o.Name, func(t *testing.T) {
 			w.T, w.Body = t, nil
-			in := operationtest.Fixtures()[o.Name](w)
+			in := w.ValidRequest(o.Name)
 			for name, c := range callers {
 				empty := newWorld(t)
 				empty.Body = w.Body

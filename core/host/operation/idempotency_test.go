@@ -46,8 +46,9 @@ func contents(t testing.TB, s core.Store, prefix string) map[string]string {
 }
 
 // writing are the operations that take a key.
-func writing() (list []operation.Operation) {
-	for _, o := range operation.Table() {
+func writing(t *testing.T) (list []operation.Operation) {
+	t.Helper()
+	for _, o := range operationtest.Table(t) {
 		if !o.ReadOnly && !o.Secret && o.Name != "store_import" {
 			list = append(list, o)
 		}
@@ -59,11 +60,11 @@ func writing() (list []operation.Operation) {
 // the second call is answered with the same bytes, and writes nothing. With another request,
 // or for another operation, the key is refused.
 func TestIdempotency_OfEveryOperation(t *testing.T) {
-	for _, o := range writing() {
+	for _, o := range writing(t) {
 		t.Run(o.Name, func(t *testing.T) {
 			w := newWorld(t)
 			me := core.Operator("tester")
-			in := operationtest.Fixtures()[o.Name](w)
+			in := w.ValidRequest(o.Name)
 			out, again, err := keyed(w, me, "k1", o.Name, in)
 			if again {
 				t.Error("the first call is an earlier one's")
@@ -199,11 +200,11 @@ func TestIdempotency_HoldsForADay(t *testing.T) {
 // TestIdempotency_APurgeLeavesNothing calls each operation that writes with a key, and then
 // erases every memory: no record holds a memory's text, or can prove one.
 func TestIdempotency_APurgeLeavesNothing(t *testing.T) {
-	for _, o := range writing() {
+	for _, o := range writing(t) {
 		t.Run(o.Name, func(t *testing.T) {
 			w := newWorld(t)
 			me := core.Operator("tester")
-			in := operationtest.Fixtures()[o.Name](w)
+			in := w.ValidRequest(o.Name)
 			quote(in)
 			out, _, err := keyed(w, me, "k", o.Name, in)
 			erase(w)

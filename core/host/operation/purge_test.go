@@ -68,8 +68,8 @@ func TestPurge_LeavesNothingInAnyKind(t *testing.T) {
 	quoteInRuns(w)
 	quoteInSessions(w, me)
 	quoteInMemories(w)
-	for _, o := range writing() {
-		in := operationtest.Fixtures()[o.Name](w)
+	for _, o := range writing(t) {
+		in := w.ValidRequest(o.Name)
 		quote(in)
 		_, _, _ = keyed(w, me, "key of "+o.Name, o.Name, in) // some have nothing to do
 	}

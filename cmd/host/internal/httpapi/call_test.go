@@ -99,7 +99,7 @@ func checkRefusal(t *testing.T, who string, a *answer, refusal error) {
 
 func checkShape(t *testing.T, s *site, name string) {
 	t.Helper()
-	if a := s.call("socket", name, operationtest.Fixtures()[name](s.World)); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.body, "{\n  \"") {
+	if a := s.call("socket", name, s.ValidRequest(name)); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.body, "{\n  \"") {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }

@@ -36,7 +36,7 @@ func TestOpenAPI_SaysWhatIsAnswered(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newSite(t)
-			in := operationtest.Fixtures()[name](s.World)
+			in := s.ValidRequest(name)
 			ask := func(local bool, who string, change func(*http.Request)) {
 				r, err := client.NewRequest(t.Context(), "http://localhost", &o, in, nil)
 				s.Must(err)
@@ -88,7 +88,7 @@ func TestOpenAPI_WhatIsRequiredIs(t *testing.T) {
 			t.Run(name+"/"+field, func(t *testing.T) {
 				t.Parallel()
 				s := newSite(t)
-				in := jsontext.Members(jsontext.MustEncode(operationtest.Fixtures()[name](s.World)))
+				in := jsontext.Members(jsontext.MustEncode(s.ValidRequest(name)))
 				in = slices.DeleteFunc(in, func(m jsontext.Member) bool { return m.Key == field })
 				r, err := client.NewRequest(t.Context(), "http://localhost", &o, json.RawMessage(jsontext.JoinMembers(in)), nil)
 				s.Must(err)

@@ -3,6 +3,9 @@ package operationtest
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -35,6 +38,37 @@ func Fixtures() map[string]func(*World) any {
 		maps.Copy(all, of)
 	}
 	return all
+}
+
+// Table is the table of operations, for a test that needs a fixture of each. The test ends if one
+// has none, or if a fixture is of no operation.
+func Table(t testing.TB) []operation.Operation {
+	t.Helper()
+	rest, table := Fixtures(), operation.Table()
+	var lacking []string
+	for i := range table {
+		if rest[table[i].Name] == nil {
+			lacking = append(lacking, table[i].Name)
+		}
+		delete(rest, table[i].Name)
+	}
+	if len(lacking) > 0 {
+		t.Fatalf("add a valid request of %s to core/host/operation/operationtest/fixture.go", strings.Join(lacking, ", "))
+	}
+	if len(rest) > 0 {
+		t.Fatalf("core/host/operation/operationtest/fixture.go has %s, which are no operations", slices.Sorted(maps.Keys(rest)))
+	}
+	return table
+}
+
+// ValidRequest makes the valid request of an operation's fixture.
+func (w *World) ValidRequest(name string) any {
+	w.T.Helper()
+	make := Fixtures()[name]
+	if make == nil {
+		w.T.Fatalf("add a valid request of %s to core/host/operation/operationtest/fixture.go", name)
+	}
+	return make(w)
 }
 
 // fixtures make requests, by the operation.
