@@ -121,7 +121,7 @@ func New(c Config) (*API, error) {
 	if c.Peers != nil {
 		a.forwarder = newForwarder(c.Peers)
 	}
-	a.problems = &problems{a.routes, hostFolders(c.Host), challenge(c.Resource)}
+	a.problems = &problems{a.routes, hostFolders(c.Host), challenge(c.Resource), a.decodeAgain}
 	for _, o := range operation.Table() {
 		a.routes[o.Name] = newRoute(o)
 	}

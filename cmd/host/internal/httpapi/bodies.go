@@ -59,6 +59,16 @@ func (a *API) admitBody(r *request, limit int64) (done func(), err error) {
 	return turn(r, a.bodies, size)
 }
 
+// decodeAgain waits for one of the tenant's places, for a body that is refused: what is quoted of it
+// is found by decoding it once more. It waits as long as it takes, since nothing is answered without.
+func (a *API) decodeAgain(r *request) (done func()) {
+	if r.local || len(r.body) == 0 {
+		return func() {}
+	}
+	done, _ = a.decoding.Take(context.WithoutCancel(r.http.Context()), r.caller.Tenant(), 1) // it fails only with its context
+	return done
+}
+
 // decode fills a request from its body.
 func (a *API) decode(r *request, in any, faults *faults, taken []string) error {
 	if !r.local {

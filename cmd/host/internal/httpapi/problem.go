@@ -80,6 +80,8 @@ type problems struct {
 	routes    map[string]*route
 	folders   []string // of this machine, which messages mustn't name
 	challenge string   // of a request without valid credentials
+	// decoding waits until a body may be decoded for what a problem quotes of it.
+	decoding func(*request) (done func())
 }
 
 // of makes the problem of an error.

@@ -39,7 +39,9 @@ func (ps *problems) redact(r *request, e *sdk.Error, p *client.Problem) {
 	}
 	clean := cleaner(said, ps.paths(e))
 	if e.Code == sdk.Invalid { // separate from the paths, so that many values don't crowd them out
+		done := ps.decoding(r)
 		paths, values := clean, cleaner(said, r.values())
+		done()
 		clean = func(s string) string { return values(paths(s)) }
 	}
 	p.Detail, p.Hint, p.Try = clean(p.Detail), clean(p.Hint), cleanAction(p.Try, clean)

@@ -6,14 +6,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/share"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // line is one connection of a test.
@@ -169,6 +172,40 @@ func TestBodies_ATenantsProcessors(t *testing.T) {
 			if n := s.api.decoding.Taken(); n != 0 {
 				t.Errorf("%d processors are counted still", n)
 			}
+		}
+		s.Must(s.Host.Close())
+	})
+}
+
+// TestBodies_ARefusalWaitsForAProcessor: a body that was refused is decoded again for what the problem
+// may not quote, and counts again while it is.
+func TestBodies_ARefusalWaitsForAProcessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLimitedSite(t, Limits{Requests: -1, Writes: -1})
+		s.api.decoding = newDecoding(2)
+		done, err := s.api.decoding.Take(t.Context(), "team", 1)
+		s.Must(err)
+		refuse := func(who string, local bool) (answered func() bool) {
+			var is atomic.Bool
+			r := &request{http: httptest.NewRequest(http.MethodPost, "/v1/memories", nil), body: []byte(`{"content": "x"}`), local: local}
+			r.caller = core.Caller{Subject: who, Namespaces: []string{who + "/**"}}
+			go func() {
+				s.api.problems.refuse(httptest.NewRecorder(), r, sdk.Errorf(sdk.Invalid, "content_invalid", "x is invalid"))
+				is.Store(true)
+			}()
+			synctest.Wait()
+			return is.Load
+		}
+		if !refuse("other", false)() || !refuse("team", true)() {
+			t.Error("the problem of another tenant, or of a local caller, waits")
+		}
+		answered := refuse("team", false)
+		if answered() {
+			t.Error("the body is decoded on more than the tenant's half")
+		}
+		done()
+		if synctest.Wait(); !answered() || s.api.decoding.Taken() != 0 {
+			t.Error("the refusal isn't answered, or counts still")
 		}
 		s.Must(s.Host.Close())
 	})
