@@ -26,6 +26,8 @@ type assault struct {
 	// attack a server of their own, which refuses everything once it has read it: what that costs is
 	// no fault of the server that is measured.
 	Base, Token string
+	// Others are tokens of more subjects of the same tenant.
+	Others []string
 	// Case is the name of an attack, or empty for all at once.
 	Case string
 }
@@ -85,7 +87,7 @@ func (a assault) run() {
 		a.Base = own.URL
 	}
 	var all sync.WaitGroup
-	for name, attack := range attacks(&client{a.Base, a.Token, &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}) {
+	for name, attack := range attacks(&client{a.Base, a.Token, &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}, a.Others) {
 		if a.Case == "" || a.Case == name {
 			all.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
@@ -115,7 +117,7 @@ func nested() string {
 
 // attacks are what a hostile tenant does again and again; n counts the tries. Whether an attack is
 // answered or refused doesn't matter to this test.
-func attacks(evil *client) map[string]func(ctx context.Context, n int) {
+func attacks(evil *client, others []string) map[string]func(ctx context.Context, n int) {
 	post := func(path string, body map[string]any) {
 		body["namespace"] = "evil/x"
 		_, _ = evil.do("POST", path, body) // any answer will do
@@ -160,6 +162,17 @@ func attacks(evil *client) map[string]func(ctx context.Context, n int) {
 			for i := range 120 {
 				run(fmt.Sprintf("queued-%d-%d", n, i), "true")
 			}
+		},
+		"many subjects": func(_ context.Context, n int) {
+			var all sync.WaitGroup
+			for i, token := range others { // each has a rate of its own
+				all.Go(func() {
+					c := &client{evil.base, token, evil.http}
+					_, _ = c.do("POST", "/v1/memories", map[string]any{"namespace": "evil/x", "content": fmt.Sprint("text ", n, " of ", i)})
+					_, _ = c.do("POST", "/v1/recall", map[string]any{"namespace": "evil/x", "query": "a text"})
+				})
+			}
+			all.Wait()
 		},
 		"streams":          func(ctx context.Context, _ int) { hold(ctx, evil, 1000, streamRequest(evil)) },
 		"idle connections": func(ctx context.Context, _ int) { hold(ctx, evil, 2000, "") },
