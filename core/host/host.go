@@ -311,7 +311,7 @@ func (h *Host) buildMemories() error {
 	if err != nil {
 		return err
 	}
-	h.closers.add(func() error { c.Settings.Network().Transport().CloseIdleConnections(); return nil })
+	h.closers.add(func() error { c.Settings.Network().Close(); return nil })
 	replies := &run.Replies{Store: h.Store, Clock: c.Clock, Purged: memory.Purged}
 	h.Prompts = &Prompts{config: c, policies: h.Policies, plugins: h.Plugins}
 	h.Reflections = &Reflections{config: c, journal: h.Journal, governance: h.Governance, jobs: h.Jobs, plugins: h.Plugins}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/net/http/httpproxy"
 
@@ -42,8 +43,9 @@ type Network struct {
 	// plain are the endpoints that are spoken to without TLS.
 	plain sync.Map
 	trust func() trust
-	// transport is made once.
+	// transport is made once, and made is whether it was.
 	transport func() *http.Transport
+	made      atomic.Bool
 }
 
 // CheckProxy reports what is wrong with a proxy's URL. The error never has the URL, which
@@ -198,11 +200,19 @@ func (n *Network) Through(scheme, host string, port int) func(context.Context) (
 	}
 }
 
-// Transport is what the host's own HTTP clients share. Who ends the network closes its idle
-// connections.
+// Transport is what the host's own HTTP clients share. [Network.Close] ends its connections.
 func (n *Network) Transport() *http.Transport { return n.transport() }
 
+// Close closes the idle connections of the host's own HTTP clients. Where none was asked for, it
+// reads no authorities: to parse them takes longer than most commands.
+func (n *Network) Close() {
+	if n.made.Load() {
+		n.transport().CloseIdleConnections()
+	}
+}
+
 func (n *Network) newTransport() *http.Transport {
+	n.made.Store(true)
 	return &http.Transport{
 		Proxy: n.Proxy, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots()}, ForceAttemptHTTP2: true,
 		TLSHandshakeTimeout: handshakeTime, IdleConnTimeout: idleTime, MaxResponseHeaderBytes: maxHeadBytes,

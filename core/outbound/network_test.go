@@ -4,9 +4,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/outbound"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -18,6 +21,17 @@ func open(t *testing.T, o outbound.Options) *outbound.Network {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestNetwork_CloseReadsNoAuthorities: they are read when they are needed, and not to end.
+func TestNetwork_CloseReadsNoAuthorities(t *testing.T) {
+	dir := t.TempDir()
+	n := open(t, outbound.Options{CA: filepath.Join(dir, "ca.pem")})
+	n.Close()
+	coretest.WriteCertificate(t, filepath.Join(dir, "ca.pem"), filepath.Join(dir, "key.pem"), time.Now(), time.Now().Add(time.Hour))
+	if err := n.Problem(); err != nil {
+		t.Errorf("the file was read before it was there: %v", err)
+	}
 }
 
 func TestNetwork_For(t *testing.T) {
