@@ -31,6 +31,8 @@ func (a *App) root() *cobra.Command {
 		Version:       host.VersionOf(version).String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		// unknownCommand suggests a command; the library would compare a word of any length first.
+		DisableSuggestions: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if c.Name() == "help" {
 				return nil // it helps to fix settings
