@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // maxEmbedLines is how long a program may be that embeds a host: if it takes more,
@@ -14,6 +16,7 @@ const maxEmbedLines = 40
 // examples/embed is a module of its own, as the programs of others are: it sees only what
 // they see. Its dependencies are this module's, so that no network is needed.
 func TestExamples_EmbedIsAModuleOfItsOwn(t *testing.T) {
+	coretest.Long(t)
 	const dir = "../../examples/embed"
 	text, err := os.ReadFile(dir + "/main.go")
 	if err != nil {

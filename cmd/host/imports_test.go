@@ -96,7 +96,7 @@ var imports = map[string][]string{
 	"core/store/pebble":   {"core", "core/jsontext", "core/store", "sdk"},
 	"core/store/postgres": {"core", "core/store", "sdk"},
 	// Tests alone import it.
-	"core/store/postgres/postgrestest": {"core", "core/store/postgres"},
+	"core/store/postgres/postgrestest": {"core", "core/coretest", "core/store/postgres"},
 	"core/store/storetest":             {"core", "core/store", "sdk"},
 	"core/workflow": {
 		"core", "core/document", "core/jsontext", "core/loop", "core/policypoint", "core/workflow/action", "core/workflow/state",

@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/sdk"
@@ -294,6 +295,7 @@ func (l *redactions) errors(got []client.Fault, e *core.ErrorInfo) bool {
 // make it, by a Go program and over HTTP with a token: one whose scope is another one, and
 // one who reaches another namespace.
 func TestSurfacesRefuseOthersAlike(t *testing.T) {
+	coretest.Long(t)
 	for _, o := range operationtest.Table(t) {
 		if asJobs[o.Name] {
 			continue

@@ -117,6 +117,7 @@ var unsaid = map[string]string{
 // program and by every other surface: the answers are the same bytes. What becomes of each
 // case is in testdata/surfaces.golden.
 func TestSurfacesSayTheSame(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

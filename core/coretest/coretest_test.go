@@ -46,6 +46,7 @@ func TestPlain_FailsHereIfItFailsThere(t *testing.T) {
 
 // TestRest_RunsTheOthers gives [coretest.Rest] one test that passes, one that fails, and none.
 func TestRest_RunsTheOthers(t *testing.T) {
+	coretest.Long(t)
 	if concurrent := os.Getenv(brokenEnv); concurrent != "" {
 		coretest.Rest(t, concurrent)
 		return

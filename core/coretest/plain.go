@@ -48,7 +48,7 @@ var plain struct {
 //
 // It is for tests that try hundreds of cases one after the other, and would take several
 // times as long with the detector. What goroutines share must be seen by other tests.
-// The program gets the flags that the package defines, but none of go test's.
+// The program gets the flags that the package defines, and of go test's -short.
 func Plain(t *testing.T) bool {
 	t.Helper()
 	if !raced() {
@@ -123,7 +123,7 @@ func runPlain(t *testing.T, args ...string) (string, error) {
 		t.Fatal(plain.err)
 	}
 	used := filepath.Join(t.TempDir(), "used")
-	args = append(append(ownFlags(), "-test.testlogfile="+used), args...)
+	args = append(append(ownFlags(), "-test.testlogfile="+used, fmt.Sprint("-test.short=", testing.Short())), args...)
 	if deadline, ok := t.Deadline(); ok { // so that it ends first, and shows where it hangs
 		args = append(args, fmt.Sprint("-test.timeout=", max(time.Until(deadline)-10*time.Second, time.Second)))
 	}

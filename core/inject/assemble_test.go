@@ -47,6 +47,9 @@ func assemble(t testing.TB, policy inject.Policy, list []*inject.Block) *inject.
 
 // TestAssemble_Properties: what holds for every input.
 func TestAssemble_Properties(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for seed := range coretest.Heavy(uint64(250), 7_000) {
 		r := rand.New(rand.NewPCG(seed, 23))
 		policy, list := randomPolicy(r), randomBlocks(t, r, r.IntN(30))

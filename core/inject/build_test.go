@@ -25,7 +25,7 @@ import (
 // database is what tests run on in make scale.
 var database postgrestest.Shared
 
-func TestMain(m *testing.M) { os.Exit(database.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(database.Main(coretest.WithPlain(m))) }
 
 // world is a builder over an empty store, with memories that a test gives it.
 type world struct {

@@ -490,6 +490,9 @@ func summary(s *inject.Snapshot, err error) (res refResult) {
 
 // TestAssemble_AgreesWithTheReference on random inputs, 20,000 of them in make stress.
 func TestAssemble_AgreesWithTheReference(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for seed := range coretest.Heavy(uint64(600), 20_000) {
 		agree(t, seed)
 	}

@@ -22,7 +22,7 @@ import (
 // database is what tests run on in make scale.
 var database postgrestest.Shared
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(onDatabase{m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(coretest.WithPlain(onDatabase{m})) }
 
 // onDatabase runs the tests, and ends the database after them.
 type onDatabase struct{ *testing.M }

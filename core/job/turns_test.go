@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
@@ -20,16 +21,19 @@ var kinds = map[string]struct{ exclusive, divided bool }{
 // TestClaim_TakesTenantsInTurn: however many jobs a tenant's users have queued, another
 // tenant's job is among the next two starts.
 func TestClaim_TakesTenantsInTurn(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for name, kind := range kinds {
 		for _, typ := range job.Types() {
-			for _, late := range []string{"team/notes", "users/ana", "aaa"} {
+			for _, late := range []string{"team/notes", "users/ana", "aaa"}[:coretest.Cases(1, 3)] {
 				for _, users := range []int{1, 40} {
 					t.Run(fmt.Sprint(name, " ", typ, " ", late, " ", users), func(t *testing.T) {
 						b := newBoard(t, job.Options{Exclusive: kind.exclusive, QueuePerUser: 200})
 						if kind.divided {
 							must(t, b.Divide(t.Context()))
 						}
-						for i := range 120 {
+						for i := range coretest.Cases(60, 120) {
 							b.add(fmt.Sprint("u", i%users), typ, fmt.Sprint("crowd/", i))
 						}
 						end := func(c *job.Claimed) { must(t, b.Complete(t.Context(), c.Held, &job.Outcome{})) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +13,12 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/rate"
 	"github.com/reflectory/reflectory/core/store/mem"
 )
+
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
 
 // perSecond and burst are the limits of most tests.
 const perSecond, burst = 100, 200
@@ -245,6 +249,9 @@ func TestLimiter_SlowRate(t *testing.T) {
 // TestLimiter_ManyNames: what is forgotten for want of room may go on, and gets no more over
 // several hosts.
 func TestLimiter_ManyNames(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	synctest.Test(t, func(t *testing.T) {
 		l := rate.New(rate.Options{What: "requests", PerSecond: 1, Burst: 1, Store: mem.Open(), Host: "a"})
 		again := 0

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -48,6 +49,7 @@ const ordinaryUser = 54321
 // root: Landlock doesn't keep a plugin from the user's files in all regards there,
 // and it has no user of its own.
 func TestAHostilePluginOfAnOrdinaryUser(t *testing.T) {
+	coretest.Long(t)
 	if os.Getuid() != 0 {
 		t.Skip("this user is one: TestAHostilePlugin was that")
 	}
@@ -349,6 +351,7 @@ func hostileSum(t *testing.T) {
 // TestAHostilePluginInGroupsOfAnOrdinaryUser gives that user control groups, as
 // systemd does.
 func TestAHostilePluginInGroupsOfAnOrdinaryUser(t *testing.T) {
+	coretest.Long(t)
 	if os.Getuid() != 0 || sandbox.Probe().Cgroup != "v1" {
 		t.Skip("there are no control groups of version 1 to give to another user")
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -52,6 +53,7 @@ func TestKilledHostLeavesNoPluginsChild(t *testing.T) {
 }
 
 func TestWhatAKilledHostLeftIsSwept(t *testing.T) {
+	coretest.Long(t)
 	dir := shortTempDir(t)
 	wantNoGroup(t, killHost(t, dir, "host"))
 	left, err := os.ReadDir(dir)

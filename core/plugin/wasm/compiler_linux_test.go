@@ -20,6 +20,7 @@ import (
 // limited, and a host has more. These tests run without it.
 
 func TestCompile_NamesTheMemoryThatIsPassed(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

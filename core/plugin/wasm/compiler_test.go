@@ -55,6 +55,7 @@ func TestCompile_RefusesBombsBeforeTheEngine(t *testing.T) {
 
 // Each limit of a compilation is named when it is passed.
 func TestCompile_NamesTheLimitThatIsPassed(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

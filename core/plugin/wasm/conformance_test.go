@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/wasm"
 	"github.com/reflectory/reflectory/sdk"
@@ -23,6 +23,7 @@ import (
 var goModes = []string{"c-shared", "exe"}
 
 func TestAGoGuestKeepsTheContract(t *testing.T) {
+	coretest.Long(t)
 	d := newDriver(t, wasm.Options{})
 	for _, mode := range goModes {
 		i := start(t, d, plugin.Installed{Path: goGuest(t, mode)})
@@ -190,10 +191,7 @@ func TestAnOldInstanceIsReplaced(t *testing.T) {
 // The same module, input and fuel give the same verdict, with the same fuel and
 // the same errors, in every instance and in every mode.
 func TestEveryRunIsTheSame(t *testing.T) {
-	runs := 50
-	if os.Getenv("REFLECTORY_STRESS") != "" {
-		runs = 1000
-	}
+	runs := coretest.Cases(8, coretest.Heavy(50, 1000))
 	d := newDriver(t, wasm.Options{})
 	for _, tt := range []struct{ path, do string }{
 		{goGuest(t, "c-shared"), "world"}, {goGuest(t, "c-shared"), "fail"}, {goGuest(t, "exe"), "world"},

@@ -50,6 +50,7 @@ var poisons = []struct{ name, code string }{
 // A script that uses up its memory, or fails in another way, takes nothing from the scripts of
 // others, while it runs or later.
 func TestScripts_LeaveTheMemoryOfThePlugin(t *testing.T) {
+	coretest.Long(t)
 	if name := os.Getenv(underLimits); name != "" {
 		attackUnderLimits(t, name)
 		return

@@ -20,6 +20,7 @@ func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
 // Every schema of the suite that gojsonschema handles is tried with every value of its
 // draft's tests on both engines: the verdicts must be equal.
 func TestEnginesAgreeOnTheWholeSuite(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

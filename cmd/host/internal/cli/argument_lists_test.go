@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // argumentList is a command line, and the exit code that it must have.
@@ -88,6 +90,7 @@ func TestArgumentLists(t *testing.T) {
 
 // The same of the program itself, as a process: what its arguments can hold on this system.
 func TestArgumentLists_Program(t *testing.T) {
+	coretest.Long(t)
 	w := newPlainWorld(t)
 	for _, l := range oddLists() {
 		if long := strings.Join(l.args, " "); strings.Contains(long, "\x00") || len(long) > 100_000 {

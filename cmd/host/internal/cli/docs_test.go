@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // The commands of the handbook and of the README's server work when they are pasted: each
@@ -21,10 +23,12 @@ import (
 // commands shows is in what they print; … matches anything.
 
 func TestDocs_CommandsOfOperationsWork(t *testing.T) {
+	coretest.Long(t)
 	newPageWorld(t).run("../../../../docs/operations.md", "")
 }
 
 func TestDocs_CommandsOfTheREADMEsServerWork(t *testing.T) {
+	coretest.Long(t)
 	newPageWorld(t).run("../../../../README.md", "## A server")
 }
 
@@ -32,6 +36,7 @@ func TestDocs_CommandsOfTheREADMEsServerWork(t *testing.T) {
 // has them. The tutorial about plugins builds a program, so TestNewPluginsInGoPassTheKit
 // tests it instead.
 func TestDocs_CommandsOfTutorialsWork(t *testing.T) {
+	coretest.Long(t)
 	for _, section := range []string{"## Memory in five minutes", "## Your first hour with policies"} {
 		t.Run(section, func(t *testing.T) {
 			w := newPageWorld(t)

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // fullWorld is a data folder on a small disk of its own.
@@ -31,6 +33,7 @@ type fullWorld struct {
 // space, and once there is space all that was acknowledged is there. Where the user may not
 // mount a disk, the tests of core/store/pebble do the same on disks in memory.
 func TestNoCommandPanicsOnAFullDisk(t *testing.T) {
+	coretest.Long(t)
 	commands, refused := 30, 0
 	if os.Getenv("REFLECTORY_STRESS") != "" {
 		commands = 500

@@ -12,10 +12,13 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // Each example line is run as it is written, in the project that init --examples makes.
 func TestEveryExampleInTheHelpWorks(t *testing.T) {
+	coretest.Long(t)
 	dir := t.TempDir()
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))
 	env := map[string]string{"REFLECTORY_LOCK": lock, "HOME": dir}

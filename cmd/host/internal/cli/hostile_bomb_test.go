@@ -33,6 +33,7 @@ const bombWorkflow = `nodes:
 // same workflow works, and the run is recorded. The ones that take a compiler its full
 // time are left to REFLECTORY_STRESS.
 func TestACompileBombHarmsNobody(t *testing.T) {
+	coretest.Long(t)
 	w := newModuleWorld(t, suspect{module: "guest.wasm"})
 	lock := filepath.Join(w.dir, "other", install.LockFile)
 	workflow := w.file("bomb.yaml", bombWorkflow)

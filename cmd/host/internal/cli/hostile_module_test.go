@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/install"
 )
 
@@ -54,6 +55,7 @@ func (w *world) judge(do string) (code int, run endedRun) {
 }
 
 func TestABadModuleEndsTheRunWithItsNameAndTheCause(t *testing.T) {
+	coretest.Long(t)
 	for _, c := range []struct {
 		suspect
 		code, cause string

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // What the whole suite may add to a host for good: a small part of one 8 MiB
@@ -22,6 +24,7 @@ const (
 )
 
 func TestAHostOutlivesTheWholeSuite(t *testing.T) {
+	coretest.Long(t)
 	s := newSuite(t, append(hostileProcesses(), hostileModules()...))
 	s.round(nil) // what the first use of anything keeps
 	before := measure(t)

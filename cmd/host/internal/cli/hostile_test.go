@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -57,6 +58,7 @@ func (w *killWorld) alone(v any, args ...string) int {
 }
 
 func TestABadPluginEndsTheRunWithItsNameAndTheCause(t *testing.T) {
+	coretest.Long(t)
 	w := newHostileWorld(t)
 	for _, c := range []struct{ plugin, do, code, cause string }{
 		{"exit-at-start", "", "plugin_exited", "exited with status 3; it wrote: no licence"},
@@ -215,6 +217,7 @@ func (w *killWorld) shown(args ...string) []byte {
 }
 
 func TestNothingThatAPluginSaysSteersTheTerminal(t *testing.T) {
+	coretest.Long(t)
 	w := newHostileWorld(t)
 	for _, c := range [][2]string{{"hostile", "error"}, {"hostile", "escapes"}, {"hostile", "flood"}, {"exit-at-start", ""}} {
 		w.hostile(c[0], c[1], "20s")

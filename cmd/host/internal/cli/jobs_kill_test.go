@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/jsontext"
@@ -120,6 +121,7 @@ func (w *killWorld) terminate(cmd interface{ Wait() error }, process *os.Process
 // TestJobs_AServerKilledAtAnyMomentLosesNone: whatever was acknowledged ends, once, with one
 // run, and the calls that the run pays for are made once, except the one that was cut off.
 func TestJobs_AServerKilledAtAnyMomentLosesNone(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t).count()
 	const passes = 8
 	workflows := []string{fmt.Sprintf(tallyWorkflow, w.tally, passes), notesWorkflow("one"), notesWorkflow("two")}
@@ -192,6 +194,7 @@ func (w *killWorld) checkJobs(acknowledged []operation.JobQueued) {
 // TestJobs_MaintenanceSurvivesAKillAtAnyMoment: a job of each type that an operator may ask for
 // ends once, whenever its server is killed, and the next server waits for nobody.
 func TestJobs_MaintenanceSurvivesAKillAtAnyMoment(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t)
 	types := []job.Type{job.Revalidate, job.Reembed, job.Compact}
 	for i := range 30 {

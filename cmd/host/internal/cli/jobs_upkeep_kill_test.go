@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 )
@@ -20,6 +21,7 @@ import (
 // TestJobs_UpkeepKilledAtAnyMomentEndsOnce: dreams, new embeddings, sweeps and the compaction
 // after a purge each end once, whenever the server is killed, and what they do is done once.
 func TestJobs_UpkeepKilledAtAnyMomentEndsOnce(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t)
 	const memories = 12
 	var lines strings.Builder

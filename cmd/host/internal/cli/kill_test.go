@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // killWorld is a folder with a workflow, plugins and a data folder.
@@ -169,6 +170,7 @@ func kills(some int) int {
 }
 
 func TestAHostKilledAtAnyMomentLosesNothingAndLeavesNothing(t *testing.T) {
+	coretest.Long(t)
 	t.Run("counting what is paid for", func(t *testing.T) { newKillWorld(t).count().killMany(kills(20)) })
 	t.Run("sandboxed", func(t *testing.T) { newKillWorld(t).killMany(kills(20) / 2) })
 }

@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // TestLearnFromFailures runs the tasks of the example twice: with the memory, the
 // second time takes fewer iterations; without it, it gains nothing.
 func TestLearnFromFailures(t *testing.T) {
+	coretest.Long(t)
 	tasks, err := filepath.Glob("../../../../examples/learn-from-failures/tasks/*.txt")
 	if err != nil || len(tasks) != 5 {
 		t.Fatalf("tasks %v, error %v", tasks, err)

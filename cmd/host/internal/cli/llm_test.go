@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
@@ -58,7 +59,8 @@ func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
 		{"a wrong key", []llmtest.Reply{llmtest.Status(401).Always()}, exitFailure, 0, "llm_key_rejected"},
 		{"never JSON", []llmtest.Reply{llmtest.Text("I can't do that.").Always()}, exitNotValid, 1, "json"},
 	}
-	for _, c := range cases {
+	for i := 0; i < len(cases); i += coretest.Cases(3, 1) {
+		c := cases[i]
 		t.Run(c.name, func(t *testing.T) {
 			server := llmtest.New(t, c.replies...)
 			w := newWorld(t)

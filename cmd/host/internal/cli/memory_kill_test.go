@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/store/pebble"
@@ -84,6 +85,7 @@ func (w *killWorld) memories(dataDir string) (count int) {
 const batchKills = 3
 
 func TestAKilledBulkObserveLeavesWholeBatches(t *testing.T) {
+	coretest.Long(t)
 	const count = 3 * memory.MaxBatch
 	w := newKillWorld(t)
 	path := w.manyMemories(count)
@@ -104,6 +106,7 @@ func TestAKilledBulkObserveLeavesWholeBatches(t *testing.T) {
 }
 
 func TestAKilledImportLeavesAllOrNothing(t *testing.T) {
+	coretest.Long(t)
 	const count = 2 * memory.MaxBatch
 	w := newKillWorld(t)
 	w.took("memory", "observe", "--file", w.manyMemories(count))
@@ -140,6 +143,7 @@ func TestAKilledImportLeavesAllOrNothing(t *testing.T) {
 // TestAKilledImportIntoAStoreLeavesAllOrNothing kills imports of namespaces into a store
 // that has a memory of its own, which each finds as the one before left it.
 func TestAKilledImportIntoAStoreLeavesAllOrNothing(t *testing.T) {
+	coretest.Long(t)
 	const count = memory.MaxBatch
 	w := newKillWorld(t)
 	w.took("memory", "observe", "--file", w.manyMemories(count))

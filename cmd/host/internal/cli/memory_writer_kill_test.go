@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 func TestAKilledWriterOfMemoriesLosesNothing(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t)
 	var all []written
 	for range kills(5) {

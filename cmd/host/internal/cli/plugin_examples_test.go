@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // The examples that bring a plugin of their own: it is built as the README says,
 // passes the kit, is added, and the workflow runs on it.
 func TestExamplesWithPluginsRun(t *testing.T) {
+	coretest.Long(t)
 	work := t.TempDir()
 	env := map[string]string{"REFLECTORY_DATA_DIR": filepath.Join(work, "data"), "HOME": work}
 	env["REFLECTORY_LOCK"] = installPlugins(t, filepath.Join(work, "plugins"))

@@ -15,6 +15,7 @@ import (
 // A new plugin in Go is built as its README says, without downloading what this module
 // already has, and passes the kit over both runtimes.
 func TestNewPluginsInGoPassTheKit(t *testing.T) {
+	coretest.Long(t)
 	for runtime, built := range map[string]struct {
 		file string
 		args []string

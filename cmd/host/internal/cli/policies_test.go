@@ -107,6 +107,7 @@ func until(t *testing.T, what string, done func() bool) {
 // in bursts, each of which ends with policies that can be used or with some that can't. Every decision is
 // made by a policy, the usable policies at the end of a burst are in force, and each refusal is an event.
 func TestAFolderEditedUnderLoadTellsEachRefusal(t *testing.T) {
+	coretest.Long(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	w := newWorld(t)
 	w.policy("admission/a.yaml", denying("v0"))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/jsontext"
@@ -61,6 +62,7 @@ func (w *killWorld) awaitReflected() {
 // ends once, its insights are there once each, and the generator isn't asked twice for an
 // answer that was saved: only for the one that was cut off.
 func TestReflect_AServerKilledAtAnyMomentReflectsOnce(t *testing.T) {
+	coretest.Long(t)
 	w := reflecting(t)
 	cmd, _ := w.serve()
 	w.observeUntilDue()

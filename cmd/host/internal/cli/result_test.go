@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
@@ -202,8 +204,7 @@ nodes:
       generator: {run: "return string.rep('x', 2^20)"}
       corrector: {run: "return output"}
       evaluator: {run: "return {valid = false, score = #state.reflection_history / 100}"}
-      max_iterations: 10
-`))
+      max_iterations: `+fmt.Sprint(coretest.Cases(3, 10))))
 	if code != exitNotValid || !strings.Contains(errs, "exhausted (max_iterations)") {
 		t.Errorf("exit %d: %s", code, errs)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
@@ -28,6 +29,7 @@ func (w *killWorld) asks(model *llmtest.Server) {
 // else works, including 45 further runs of jobs. Then the server is killed, and the next one
 // continues each run, of a command or of a job, until it has ended once.
 func TestServe_KilledInTheMiddleOfFiftyRuns(t *testing.T) {
+	coretest.Long(t)
 	const asking, noting = 5, 45
 	w := newKillWorld(t)
 	never := make(chan struct{})

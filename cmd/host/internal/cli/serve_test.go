@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // serving is a server of a world that runs within the test.
@@ -117,6 +118,7 @@ func withoutHealth(text string) string {
 // TestServe_CommandsPrintTheSame with a server and without one: what they print, what they
 // say of it, and their exit codes.
 func TestServe_CommandsPrintTheSame(t *testing.T) {
+	coretest.Long(t)
 	w := newWorld(t)
 	const evaluator = "--evaluator ../../../../examples/extract-contact/evaluator.yaml"
 	contact := " ../../../../examples/extract-contact/contact.json"

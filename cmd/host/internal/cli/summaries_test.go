@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
@@ -123,7 +124,8 @@ func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
 			w.policy("admission/a.yaml", `rule: {match: [{output: '{"allow": false, "reason": "no models here", "code": "no_models"}'}]}`)
 		}, "no_models"},
 	}
-	for _, c := range cases {
+	for i := 0; i < len(cases); i += coretest.Cases(4, 1) {
+		c := cases[i]
 		t.Run(c.name, func(t *testing.T) {
 			w, _ := summarizing(t, c.script...)
 			if c.change != nil {

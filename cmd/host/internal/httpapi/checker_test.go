@@ -17,13 +17,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
 // TestMain looks for what is left running after the tests, and for answers that the document
 // doesn't describe.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(coretest.WithPlain(m), goleak.Cleanup(func(code int) {
 		for _, problem := range described().problems {
 			fmt.Fprintln(os.Stderr, problem)
 			code = 1

@@ -140,6 +140,10 @@ func (d *door) knock(t *testing.T, o *operation.Operation, who string) (outcome 
 // A caller without the right is refused before the world is changed, so that a door stays as it
 // is until somebody was let in.
 func TestAccess_Matrix(t *testing.T) {
+	coretest.Long(t)
+	if coretest.Plain(t) {
+		return
+	}
 	table := operationtest.Table(t)
 	lines, from := make([]string, len(table)), newIssuer(t)
 	t.Run("operations", func(t *testing.T) {

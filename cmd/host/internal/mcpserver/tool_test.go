@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/jsontext"
 )
@@ -130,6 +131,10 @@ func asArguments(tool [2]string, in any) json.RawMessage {
 // content that the tool's schema allows, or the operation's code, message and details. It is
 // asked over both transports, in worlds that are alike.
 func TestTools_AnswerAsOperationsDo(t *testing.T) {
+	coretest.Long(t)
+	if coretest.Plain(t) {
+		return
+	}
 	tools := operations(newServerOf(t, operationtest.New(t)))
 	asked := map[string]bool{}
 	for _, c := range operationtest.Cases() {

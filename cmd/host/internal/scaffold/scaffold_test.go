@@ -99,6 +99,7 @@ func TestEachTemplateIsWhole(t *testing.T) {
 
 // The plugin in Go passes its own test, which runs the conformance kit.
 func TestTheGoTemplatePassesItsOwnTest(t *testing.T) {
+	coretest.Long(t)
 	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 func TestAFolderIsRemovedWhateverIsInIt(t *testing.T) {
@@ -58,6 +60,7 @@ func TestAFolderIsRemovedWhateverIsInIt(t *testing.T) {
 
 // Modes keep root out of nothing, so the same is tried as somebody who isn't.
 func TestAFolderIsRemovedByAnOrdinaryUser(t *testing.T) {
+	coretest.Long(t)
 	if os.Getuid() != 0 {
 		t.Skip("this user is one: TestAFolderIsRemovedWhateverIsInIt was that")
 	}

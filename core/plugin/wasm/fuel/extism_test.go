@@ -19,6 +19,7 @@ import (
 // Extism's plug-ins, from C, Rust, Go, Haskell and others, are all rewritten, and
 // the small ones that need nothing but the kernel give the same output.
 func TestExtismPluginsRunMetered(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

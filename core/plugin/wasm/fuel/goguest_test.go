@@ -33,6 +33,7 @@ func buildGoGuest(t testing.TB, flags ...string) []byte {
 // A reactor in Go, with its garbage collector, goroutines and large functions,
 // gives the same metered, uses the same fuel each time, and can be stopped.
 func TestGoReactorRunsMetered(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}
@@ -62,6 +63,7 @@ func TestGoReactorRunsMetered(t *testing.T) {
 
 // A command in Go writes the same metered.
 func TestGoCommandRunsMetered(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

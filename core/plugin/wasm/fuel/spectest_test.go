@@ -61,6 +61,7 @@ func (t *tally) add(o tally) {
 // The official tests, which wazero carries: every module that it accepts does the
 // same with metering as without.
 func TestSpecTestsGiveTheSameResultsMetered(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -1,7 +1,8 @@
 // Package postgrestest runs PostgreSQL clusters for tests, from the binaries of the
 // package manager, each in a temporary folder and on its own socket.
 //
-// Where PostgreSQL isn't installed, tests that need it are skipped, and say so.
+// Where PostgreSQL isn't installed, and in go test -short, tests that need it are skipped, and
+// say so.
 package postgrestest
 
 import (
@@ -19,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/postgres"
 )
 
@@ -44,11 +46,7 @@ type Cluster struct {
 // Start starts a cluster that ends with the test. Options are lines of postgresql.conf.
 func Start(t testing.TB, options ...string) *Cluster {
 	t.Helper()
-	bin, ok := find()
-	if !ok {
-		t.Skip(Missing)
-	}
-	c, err := start(bin, options)
+	c, err := start(find(t), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +76,7 @@ func (s *Shared) Main(m interface{ Run() int }) int {
 // starts it again.
 func (s *Shared) Cluster(t testing.TB) *Cluster {
 	t.Helper()
-	bin, ok := find()
-	if !ok {
-		t.Skip(Missing)
-	}
+	bin := find(t)
 	if s.once.Do(func() { s.cluster, s.err = start(bin, nil) }); s.err != nil {
 		t.Fatal(s.err)
 	}
@@ -113,8 +108,11 @@ func (s *Shared) OpenOr(t testing.TB, other core.Store) core.Store {
 	return other
 }
 
-// find is the folder of the binaries: on PATH, or where Debian has them.
-func find() (bin string, ok bool) {
+// find is the folder of the binaries: on PATH, or where Debian has them. The test is skipped
+// where there are none, and in go test -short: a server takes seconds to start.
+func find(t testing.TB) string {
+	t.Helper()
+	coretest.Long(t)
 	candidates, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Reverse(candidates) // the newest first
 	if path, err := exec.LookPath("pg_ctl"); err == nil {
@@ -127,10 +125,11 @@ func find() (bin string, ok bool) {
 			_, err := exec.LookPath(filepath.Join(dir, name))
 			return err != nil
 		}) < 0 {
-			return dir, true
+			return dir
 		}
 	}
-	return "", false
+	t.Skip(Missing)
+	return ""
 }
 
 // config is for many small clusters without a port. A test that goes through hundreds of
