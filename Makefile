@@ -87,6 +87,12 @@ install: build
 deps:
 	@$(if $(findstring lua-eval,$(PLUGINS)),.ci/deps,true)
 
+## quick: the tests for the inner loop: without the race detector and without those that take long, and only of what changed
+.PHONY: quick
+quick: export GOGC := 400
+quick: deps
+	go test -short -ldflags=-w -tags "$(TAGS)" ./...
+
 # After how long the tests of one package count as stuck; go test then shows where.
 TEST_TIMEOUT ?= 4h
 
