@@ -9,12 +9,15 @@ const DefaultMaxReflectionDepth = 3
 const DefaultMinGateConfidence = 0.7
 
 // DefaultLanguage is the language if no namespace sets one.
-const DefaultLanguage = "english"
+const DefaultLanguage = "auto"
 
-// Languages are the languages in which words can be stemmed, and "none", which stems
-// nothing and omits no words.
+// Languages are the languages in which words can be stemmed; "auto", which reads each text in the
+// language that its words show; and "none", which stems nothing and omits no words.
 func Languages() []string {
-	return []string{"english", "french", "hungarian", "none", "norwegian", "russian", "spanish", "swedish"}
+	return []string{
+		"arabic", "auto", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian", "none", "norwegian",
+		"portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
+	}
 }
 
 // NamespaceLimits bound the contents of a namespace; 0 is no limit.

@@ -59,7 +59,7 @@ var imports = map[string][]string{
 		"core/memory/turn", "core/table", "sdk",
 	},
 	"core/memory/internal/bounds": {"core", "core/jsontext", "sdk"},
-	"core/memory/internal/feed":   {"core", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
+	"core/memory/internal/feed":   {"core", "core/codec", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
 	"core/memory/internal/record": {
 		"core", "core/codec", "core/dream", "core/gate/verdict", "core/journal", "core/jsontext", "core/memory/internal/bounds", "core/table",
 		"sdk",
@@ -140,7 +140,7 @@ var imports = map[string][]string{
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
-	"core/memory/search":       {"core", "core/memory/text", "core/memory/top", "core/memory/vector"},
+	"core/memory/search":       {"core", "core/dream", "core/memory/text", "core/memory/top", "core/memory/vector"},
 	"core/memory/text":         {"core/memory/top", "sdk"},
 	"core/memory/top":          {},
 	"core/memory/vector":       {"core/memory/top", "sdk"},
@@ -240,7 +240,7 @@ var holders = map[string][]string{
 	"golang.org/x/net/http/httpproxy":       {"core/outbound"},
 	"golang.org/x/net/proxy":                {"core/outbound"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
-	"github.com/kljensen/snowball":          {"core/memory/text"},
+	"github.com/blevesearch/snowballstem":   {"core/memory/text"},
 	"github.com/tiktoken-go/tokenizer":      {"core/inject/tokenizer"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/memory/text"},

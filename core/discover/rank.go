@@ -37,19 +37,21 @@ func Rank(ctx context.Context, intent string, candidates []Candidate, embedder c
 	slices.SortFunc(candidates, func(a, b Candidate) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	words := text.New(text.LanguageOf(""), func(a, b uint32) int { return cmp.Compare(a, b) })
 	for i := range candidates {
-		words.Put(uint32(i), candidates[i].text())
+		words.Put(uint32(i), "", candidates[i].text())
 	}
+	words.Settle()
 	cosines, weight := cosinesOf(ctx, intent, candidates, embedder)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	query := text.NewQuery(intent, words)
+	scores := words.Scores(query)
 	ranked := []Ranked{}
 	for i := range candidates {
 		c := &candidates[i]
 		share, cosine := 0.0, 0.0
 		if query.Whole() > 0 {
-			share = min(1, words.Score(query, uint32(i))/query.Whole())
+			share = min(1, scores.Of[i]/query.Whole())
 		}
 		score := share
 		if cosines != nil {

@@ -183,7 +183,7 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 		}
 	}
 	used := item("a", true, 1, "active")
-	used["weight"] = .9690882875 // the first, at its score
+	used["weight"] = .98125 // the first, at its score
 	evolved := []map[string]any{{
 		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0, "formula": 2.0,
 		"items": []any{used, item("b", false, 0, "open")}, "latency_ms": 2.0,

@@ -56,7 +56,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 			return nil, err
 		}
 	}
-	q := search.Query{Text: r.Query, Filter: r.RecallFilter, Among: among, Supersedes: func(id string) (supersedes bool, err error) {
+	q := search.Query{Text: r.Query, Now: began, Filter: r.RecallFilter, Among: among, Supersedes: func(id string) (supersedes bool, err error) {
 		err = m.records.View(ctx, func(reader core.Reader) error {
 			by, err := superseder(reader, id)
 			supersedes = by != ""
@@ -142,11 +142,10 @@ func CheckRecall(r *core.RecallRequest) error {
 // widths sets how many candidates a search looks at, and how many it returns. The bias
 // doesn't change a limit that the caller sets.
 func widths(q *search.Query, bias float64, limit int) {
-	q.Nearest, q.Limit = search.Widths(bias)
-	if limit > 0 {
-		q.Limit = limit
+	if q.Limit, q.Most = limit, limit; limit == 0 {
+		q.Limit, q.Most = search.Limit(bias), search.Limit(0)
 	}
-	q.Nearest = max(q.Nearest, q.Limit)
+	q.Nearest = max(search.Nearest, q.Limit)
 }
 
 // embedQuery sets the query's vector. If no vector can be made, the search uses words
@@ -160,6 +159,8 @@ func (m *base) embedQuery(ctx context.Context, q *search.Query) (failure string,
 		q.Model, q.Vector = e[0].model, e[0].vector
 		if weighted, ok := m.options.Embedder.(core.EmbedderWithWeight); ok {
 			q.VectorWeight = weighted.Weight()
+			// The vectors of such a model know the pieces of words, and words alone find more.
+			q.VectorsLast = q.VectorWeight < search.DefaultVectorWeight
 		}
 	}
 	return e[0].failure, nil

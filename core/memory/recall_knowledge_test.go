@@ -36,7 +36,7 @@ func TestKnowledgeIsRecalledByItself(t *testing.T) {
 		memory1, pools := w.promoted(t, core.ObserveRequest{Title: "pools", Content: "pool the connections"})
 		_, newer := w.promoted(t, core.ObserveRequest{Title: "newer", Content: "pool connections by host"})
 		found := w.known(t, "connection pool")
-		if len(found) != 2 || found[0].Rank != 0 || found[1].Rank != 1 || found[0].Score != found[0].Why.Fused || found[0].Why.Similarity == nil {
+		if len(found) != 2 || found[0].Rank != 0 || found[1].Rank != 1 || found[0].Score != found[0].Why.Fused || found[0].Why.LexicalRank != 1 {
 			t.Fatalf("%+v", found)
 		}
 		if got := w.known(t, "gist"); len(got) != 2 || got[0].Why.LexicalRank != 1 {
@@ -107,7 +107,7 @@ type runs map[string]string
 func (r runs) RunNamespace(_ context.Context, id string) (string, error) { return r[id], nil }
 
 func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
-	w := living(t, openPebble(t), nil, hashed)
+	w := living(t, openPebble(t), nil, hashed, func(o *memory.Options) { o.DepthBoost = 1.2 })
 	w.observe(t, core.ObserveRequest{Title: "a", Content: "word one", Tags: []string{"x"}, Kind: core.KindSemantic})
 	w.observe(t, core.ObserveRequest{Title: "b", Content: "word two"})
 	w.observe(t, core.ObserveRequest{Title: "c", Content: "word", Namespace: "secret"})

@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/memory/embed"
+	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -23,6 +24,9 @@ type other struct {
 }
 
 func (*other) Model() string { return "other" }
+
+// Weight is a weight of vectors that are compared next to words.
+func (*other) Weight() float64 { return search.DefaultVectorWeight }
 
 func (o *other) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if o.texts += len(texts); o.failAfter > 0 && o.texts > o.failAfter {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unique"
 
 	"github.com/reflectory/reflectory/core"
@@ -29,8 +30,13 @@ type Doc struct {
 	Content string
 	// SupersededBy are the memories that supersede it, whatever their state.
 	SupersededBy []string
-	// Text is the text whose words are searched.
-	Text string
+	// Title and Text are the texts whose words are searched.
+	Title, Text string
+	// At is when the described event happened, or else when it was written.
+	At time.Time
+	// Source names where it comes from, such as a conversation; "" is none. What one source has next
+	// to it, by At, is found with it.
+	Source string
 	// Model names the model of its vector; "" if it has none.
 	Model  string
 	Vector []float32
@@ -50,6 +56,8 @@ type contents struct {
 	vectors  map[string]*vector.Index
 	// same are the documents of each content, by its hash.
 	same map[uint64][]uint32
+	// sources are the documents of each source, by its hash, in the order of their times.
+	sources map[uint64][]uint32
 	// superseded are the memories that supersede a document, by its id.
 	superseded map[string][]string
 	damaged    int
@@ -71,14 +79,24 @@ type doc struct {
 	// text is a hash, which shows whether the words have to be indexed again.
 	text  uint64
 	model string
+	// at is when it was, in milliseconds, and day the day of that, in the zone in which it was given,
+	// both since 1970.
+	at  int64
+	day int32
+	// source is a hash; 0 is none. before and after are the numbers of its neighbours there, or none.
+	source        uint64
+	before, after uint32
 }
+
+// none is the number of no document.
+const none = ^uint32(0)
 
 // newContents makes empty contents. All contents of one index share a seed, so that equal
 // texts in two namespaces have the same hash.
 func newContents(seed maphash.Seed, language string) *contents {
 	c := &contents{
 		language: language, seed: seed, numbers: map[string]uint32{},
-		vectors: map[string]*vector.Index{}, same: map[uint64][]uint32{}, superseded: map[string][]string{},
+		vectors: map[string]*vector.Index{}, same: map[uint64][]uint32{}, sources: map[uint64][]uint32{}, superseded: map[string][]string{},
 	}
 	c.words = text.New(text.LanguageOf(language), c.order)
 	return c
@@ -114,8 +132,15 @@ func (c *contents) count() (documents, damaged int) {
 // put adds or replaces a document. If its vector can't be held, it is found by its words.
 func (c *contents) put(d *Doc) {
 	if n, reworded := c.place(d); reworded {
-		c.words.Put(n, d.Text)
+		c.words.Put(n, d.Title, d.Text)
 	}
+}
+
+// settle makes what was put in findable.
+func (c *contents) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.words.Settle()
 }
 
 // place does what put does, except for the words, and reports whether these have to be
@@ -128,14 +153,17 @@ func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 		c.docs[n].id = strings.Clone(d.ID)
 		c.numbers[c.docs[n].id] = n
 	}
-	hash := maphash.String(c.seed, d.Text)
+	hash := maphash.String(c.seed, d.Title+"\x00"+d.Text)
 	before := c.docs[n]
+	c.leaveSource(n)
 	c.docs[n] = doc{
 		id: before.id, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
 		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
 		depth: d.Depth, q: d.Q, uses: d.Uses, failed: d.Failures,
 		content: c.hashContent(d.Content), text: hash, model: intern(d.Model),
+		at: d.At.UnixMilli(), day: dayOf(d.At), before: none, after: none,
 	}
+	c.joinSource(n, d.Source)
 	c.resame(n, before.content)
 	c.supersede(before.id, d.SupersededBy)
 	if before.model != d.Model || len(d.Vector) == 0 {
@@ -179,6 +207,7 @@ func (c *contents) remove(id string) {
 	}
 	c.words.Remove(n)
 	c.removeVector(n, c.docs[n].model)
+	c.leaveSource(n)
 	before := c.docs[n]
 	c.docs[n] = doc{}
 	c.resame(n, before.content)

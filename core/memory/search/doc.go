@@ -11,25 +11,32 @@
 //
 // # How it ranks
 //
-// Phase one finds candidates: the k1 nearest by vector and the k1 best by BM25, fused by
+// Phase one finds candidates: the k1 nearest by vector and the k1 best by words, fused by
 // reciprocal rank; the first 1½·k1 are candidates. Of identical contents only the most
 // used is a candidate, and nothing that a recallable memory supersedes is one. Phase two
 // scores them:
 //
 //	score = ((1−λ)·fused + λ·q) · boost · max(0.1, 1 − failures/(uses+2))
 //
-// Candidates whose fused value is at least 0.7 of the best one's, and the two highest in
-// any case, come before all others; within each of the two groups the score decides, and
-// the cut to k2 comes last. So a memory that failed once is ranked behind another memory
+// Candidates whose fused value is at least 0.65 of the best one's come before all others;
+// within each of the two groups the score decides, and the cut to k2 comes last. So a memory that failed once is ranked behind another memory
 // on the same subject, but not behind any memory that did well elsewhere.
 //
-// fused measures similarity. It is the weighted mean of two values in [0,1]: the cosine,
-// and the share of the query's words, weighted by how rare they are, that the memory has
-// (its BM25 score over [text.Query.Whole]). The cosine of a model that knows meanings has
-// the weight one half; the cosine of hashed pieces of words, which adds little to the
-// words, one fifth (fitted; see the quality test). If no memory has a word of the query,
-// fused is the cosine alone; if there is no vector of the query's model, for all or for
-// one memory, it is the share alone.
+// fused measures similarity. It is the mean of two values in [0,1]: the cosine of a model that knows
+// meanings, and the share of the query's words, weighted by how rare they are, that the memory has
+// (its score by words over [text.Query.Whole], or over the best score if that is higher). Hashed pieces
+// of words add nothing to the words: their cosine is fused where no memory has a word of the query, and
+// otherwise nothing. If there is no vector of the query's model, for all or for one memory, fused is the
+// share alone.
+//
+// # What words can't show
+//
+// The score by words is BM25, times a factor where the title has a word of the query, where the memory
+// is of a period that the query names, and, if the query asks when something was, where the memory says
+// when. What one source wrote one after the other lends a share of its score to its neighbours: the
+// answer to a question rarely repeats the question's words. Where there are enough memories, the query
+// is searched a second time with the words that are typical of the best memories. The numbers were
+// fitted on half of LoCoMo, and the quality test measures the other half.
 //
 // Reciprocal ranks choose the candidates but don't score them: they don't show how well
 // the first one matches, so that q would outweigh a perfect match as easily as a poor

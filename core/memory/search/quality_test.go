@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/embed"
@@ -148,16 +149,34 @@ func (c *conversation) readTurns(t *testing.T, sessions map[string]json.RawMessa
 		if err := json.Unmarshal(session, &turns); err != nil {
 			t.Fatal(err)
 		}
-		for _, turn := range turns {
-			text := turn.Speaker + "\n" + turn.Text
+		at := c.sessionTime(t, sessions[fmt.Sprintf("session_%d_date_time", n)])
+		for i, turn := range turns {
+			text := turn.Text
 			if turn.Caption != "" {
 				text += " [" + turn.Caption + "]"
 			}
 			ids[turn.ID] = true
-			c.docs = append(c.docs, &search.Doc{ID: turn.ID, State: core.StateOpen, Q: 0.5, Text: text})
+			c.docs = append(c.docs, &search.Doc{
+				ID: turn.ID, State: core.StateOpen, Q: 0.5, Title: turn.Speaker, Text: text,
+				At: at.Add(time.Duration(i) * time.Second), Source: fmt.Sprint("session ", n),
+			})
 		}
 	}
 	return ids
+}
+
+// sessionTime is when a session was.
+func (c *conversation) sessionTime(t *testing.T, raw json.RawMessage) time.Time {
+	t.Helper()
+	var written string
+	if err := json.Unmarshal(raw, &written); err != nil {
+		t.Fatal(err)
+	}
+	at, err := time.Parse("3:04 pm on 2 January, 2006", written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }
 
 // measure adds the share of the evidence that each way finds, question by question,
@@ -166,7 +185,7 @@ func (c *conversation) measure(t *testing.T, all, hops map[string][]float64) {
 	t.Helper()
 	texts := make([]string, len(c.docs))
 	for i, d := range c.docs {
-		texts[i] = d.Text
+		texts[i] = d.Title + "\n" + d.Text
 	}
 	vectors, err := embed.Hashed{}.Embed(t.Context(), texts)
 	if err != nil {
@@ -178,10 +197,13 @@ func (c *conversation) measure(t *testing.T, all, hops map[string][]float64) {
 	x := search.New(one(c.docs), search.Options{})
 	byID := func(a, b uint32) int { return cmp.Compare(c.docs[a].ID, c.docs[b].ID) }
 	bm25 := map[string]*text.Index{plainWords: text.New(text.Language{}, byID), stemmedWords: text.New(text.LanguageOf("english"), byID)}
-	for i, d := range c.docs {
+	for i := range c.docs {
 		for _, x := range bm25 {
-			x.Put(uint32(i), d.Text)
+			x.Put(uint32(i), "", texts[i])
 		}
+	}
+	for _, x := range bm25 {
+		x.Settle()
 	}
 	for _, q := range c.questions {
 		v, err := embed.Hashed{}.Embed(t.Context(), []string{q.text})
@@ -203,9 +225,9 @@ func (c *conversation) measure(t *testing.T, all, hops map[string][]float64) {
 			note(way, ids)
 		}
 		for way, words := range map[string]string{byVectors: "", byRecall: q.text} {
-			query := search.Query{Text: words, Vector: v[0], Model: embed.Model, VectorWeight: embed.Hashed{}.Weight(), Limit: found}
+			query := search.Query{Text: words, Vector: v[0], Model: embed.Model, VectorWeight: embed.Hashed{}.Weight(), VectorsLast: true, Limit: found}
 			query.Filter.Namespace = "ns"
-			query.Nearest, _ = search.Widths(0)
+			query.Nearest = search.Nearest
 			results, err := x.Search(t.Context(), &query)
 			if err != nil {
 				t.Fatal(err)

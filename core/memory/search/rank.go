@@ -16,29 +16,40 @@ const (
 	DefaultVectorWeight = 0.5
 	// qWeight is λ, the weight of q; the similarity has the rest.
 	qWeight = 0.3
-	// DefaultDepthBoost is the factor of reflections. Each level of depth, up to
-	// maxDepth, makes it larger by the share depthStep.
-	DefaultDepthBoost = 1.2
+	// DefaultDepthBoost is the factor of reflections: none, since a factor of 1.2 crowds out the
+	// memories that they are about. With another one, each level of depth, up to maxDepth, makes it
+	// larger by the share depthStep.
+	DefaultDepthBoost = 1
 	depthStep         = 0.05
 	maxDepth          = 3
-	// nearShare is the share of the best similarity at which a candidate counts as near,
-	// and alwaysNear is how many of the most similar are near in any case.
-	nearShare  = 0.7
-	alwaysNear = 2
+	// nearShare is the share of the best similarity at which a candidate counts as near. At 0.7, useful
+	// memories stay hidden that are worded farther from the query than those that only come with
+	// them; at 0.6, memories on other subjects get in.
+	nearShare = 0.65
 	// leastFactor is the lowest failure factor, for a memory that always failed.
 	leastFactor = 0.1
 )
 
-// Widths are how many candidates a recall examines (k1) and how many it returns (k2):
-// more if a session's turns went badly lately, fewer if they went well.
-func Widths(bias float64) (nearest, limit int) {
+// Nearest is how many candidates a recall examines (k1), however the session's turns went: with fewer
+// after successes, what helped would no longer be among them.
+const Nearest = 40
+
+// The numbers of memories that a recall returns (k2).
+const (
+	fewResults, results, manyResults = 3, 5, 8
+	badly, well                      = -0.25, 0.35
+)
+
+// Limit is how many memories a recall returns: more if a session's turns went badly lately, fewer
+// if they went well.
+func Limit(bias float64) int {
 	switch {
-	case bias <= -0.25:
-		return 40, 8
-	case bias >= 0.35:
-		return 10, 3
+	case bias <= badly:
+		return manyResults
+	case bias >= well:
+		return fewResults
 	}
-	return 20, 5
+	return results
 }
 
 // hit is a document in one of several spaces.
@@ -100,11 +111,11 @@ func (c *candidate) reciprocal() (sum float64) {
 func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 	slices.SortFunc(candidates, func(a, b *candidate) int { return cmp.Or(cmp.Compare(b.fused, a.fused), byID(a, b)) })
 	found := make([]Found, 0, len(candidates))
-	for i, c := range candidates {
+	for _, c := range candidates {
 		why := core.Reasons{
 			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q,
 			DepthBoost: x.boost(c.doc.depth), FailureFactor: x.failureFactor(c.doc),
-			Near: i < alwaysNear || c.fused >= core.Rounded(nearShare*candidates[0].fused),
+			Near: c.fused >= core.Rounded(nearShare*candidates[0].fused),
 		}
 		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: why.Fused, candidate: c}
 		if !x.options.Plain {
@@ -117,7 +128,11 @@ func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 	slices.SortFunc(found, func(a, b Found) int {
 		return cmp.Or(nearFirst(a.Why.Near, b.Why.Near), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Namespace, b.Namespace))
 	})
-	return found[:min(len(found), q.Limit)]
+	end := min(len(found), q.Limit)
+	for end < min(len(found), q.Most) && found[end].Why.Near && found[end].candidate.doc.uses > 0 {
+		end++
+	}
+	return found[:end]
 }
 
 // nearFirst orders near candidates before the others.

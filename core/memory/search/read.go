@@ -19,13 +19,13 @@ const (
 // equally long.
 func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, uint64, error) {
 	c := newContents(seed, language)
-	words := text.NewBuilder(text.LanguageOf(language), c.order)
+	words := text.New(text.LanguageOf(language), c.order)
 	batches, indexed := make(chan []numbered, batchesWaiting), make(chan struct{})
 	go func() {
 		defer close(indexed)
 		for batch := range batches {
 			for _, t := range batch {
-				words.Put(t.doc, t.text)
+				words.Put(t.doc, t.title, t.text)
 			}
 		}
 	}()
@@ -36,7 +36,7 @@ func read(ctx context.Context, source Source, namespace, language string, seed m
 			return ctx.Err()
 		}
 		if n, reworded := c.place(d); reworded {
-			batch = append(batch, numbered{n, d.Text})
+			batch = append(batch, numbered{n, d.Title, d.Text})
 		}
 		if len(batch) == batchSize {
 			batches <- batch
@@ -50,12 +50,13 @@ func read(ctx context.Context, source Source, namespace, language string, seed m
 	if err != nil {
 		return nil, 0, err
 	}
-	c.words = words.Index()
+	words.Settle()
+	c.words = words
 	return c, seq, nil
 }
 
 // numbered is the text of a document.
 type numbered struct {
-	doc  uint32
-	text string
+	doc         uint32
+	title, text string
 }

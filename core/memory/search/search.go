@@ -3,8 +3,10 @@ package search
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
@@ -17,16 +19,20 @@ type Query struct {
 	// VectorWeight is the weight of the cosine if there are words too, in (0,1); 0 is
 	// [DefaultVectorWeight].
 	VectorWeight float64
-	Filter       core.RecallFilter
+	// VectorsLast is whether vectors serve only where words find nothing.
+	VectorsLast bool
+	Filter      core.RecallFilter
 	// Among are the ids of which the found ones are; nil is all.
 	Among map[string]bool
 	// Supersedes reports whether a memory that has a link to what it supersedes takes its place:
 	// one that can be recalled, or was purged. It is asked about those that aren't in the same
 	// index; nil means that none does.
 	Supersedes func(id string) (bool, error)
-	// Nearest is k1, how many candidates vectors and words give each, and Limit is k2,
-	// how many are returned.
-	Nearest, Limit int
+	// Now is the moment from which the text's dates are seen; the zero value leaves relative ones out.
+	Now time.Time
+	// Nearest is k1, how many candidates vectors and words give each. Limit is k2, how many are
+	// returned; up to Most, near ones that were used before aren't cut off.
+	Nearest, Limit, Most int
 }
 
 // Found is a document that was found, with the reasons for its rank.
@@ -71,8 +77,10 @@ type scan struct {
 	spaces   []*space
 	contents []*contents
 	words    *text.Query
-	// worded is whether any document has words of the query.
-	worded bool
+	// scores are those of the documents of each contents by words, and most is the score of a document
+	// that has all of the query's words, or of the best one; 0 if none has any.
+	scores []*text.Scores
+	most   float64
 	// groups are the documents of contents that come several times, by their hash.
 	groups map[uint64][]place
 	// failed is the error of looking up what supersedes a document.
@@ -103,17 +111,15 @@ type candidate struct {
 
 // candidates runs phase one.
 func (s *scan) candidates() ([]*candidate, error) {
+	s.score()
+	worded := s.byWords()
+	if len(worded) > 0 {
+		s.most = max(s.words.Whole(), worded[0].score)
+	}
 	near, err := s.nearest()
 	if err != nil {
 		return nil, err
 	}
-	indices := make([]*text.Index, len(s.contents))
-	for i, c := range s.contents {
-		indices[i] = c.words
-	}
-	s.words = text.NewQuery(s.query.Text, indices...)
-	worded := s.byWords()
-	s.worded = len(worded) > 0
 	list := fuse(near, worded, s.query.Nearest)
 	for _, c := range list {
 		s.compare(c)
@@ -121,9 +127,50 @@ func (s *scan) candidates() ([]*candidate, error) {
 	return list, nil
 }
 
+// The query is expanded where so many documents show which words go together, by those of the best.
+const (
+	expandedFrom = 200
+	examples     = 5
+)
+
+// score scores all documents by words.
+func (s *scan) score() {
+	indices, documents := make([]*text.Index, len(s.contents)), 0
+	for i, c := range s.contents {
+		indices[i] = c.words
+		documents += len(c.numbers)
+	}
+	s.words = text.NewQuery(s.query.Text, indices...)
+	periods := dream.Periods(s.query.Text, s.query.Now)
+	s.rescore(periods)
+	if documents < expandedFrom {
+		return
+	}
+	found, sum := s.bestWords(examples), 0.0
+	for _, h := range found {
+		sum += h.score
+	}
+	if sum == 0 {
+		return
+	}
+	typical := make([]text.Example, len(found))
+	for i, h := range found {
+		typical[i] = text.Example{In: indices[h.space], Doc: h.number, Share: h.score / sum}
+	}
+	s.words.Expand(typical)
+	s.rescore(periods)
+}
+
+func (s *scan) rescore(periods []dream.Period) {
+	s.scores = make([]*text.Scores, len(s.contents))
+	for i, c := range s.contents {
+		s.scores[i] = c.scored(s.words, periods)
+	}
+}
+
 // nearest returns the candidates by vector, the nearest first.
 func (s *scan) nearest() ([]hit, error) {
-	if len(s.query.Vector) == 0 {
+	if !s.compares() {
 		return nil, nil
 	}
 	var all []hit
@@ -141,31 +188,38 @@ func (s *scan) nearest() ([]hit, error) {
 	return best(all, s.query.Nearest), nil
 }
 
-// byWords returns the candidates by BM25, the best first.
-func (s *scan) byWords() []hit {
+// compares reports whether vectors are compared.
+func (s *scan) compares() bool {
+	return len(s.query.Vector) > 0 && (s.most == 0 || !s.query.VectorsLast)
+}
+
+// byWords returns the candidates by words, the best first.
+func (s *scan) byWords() []hit { return s.bestWords(s.query.Nearest) }
+
+func (s *scan) bestWords(k int) []hit {
 	var all []hit
 	for i, c := range s.contents {
-		all = append(all, s.hits(i, c.words.Top(s.words, s.query.Nearest, func(n uint32) bool { return s.wants(i, n) }))...)
+		all = append(all, s.hits(i, c.words.Best(s.scores[i], k, func(n uint32) bool { return s.wants(i, n) }))...)
 	}
-	return best(all, s.query.Nearest)
+	return best(all, k)
 }
 
 // compare computes both similarities of a candidate to the query, however it was found.
 func (s *scan) compare(c *candidate) {
 	in := s.contents[c.space]
-	if x := in.vectors[s.query.Model]; x != nil && len(s.query.Vector) > 0 {
+	if x := in.vectors[s.query.Model]; x != nil && s.compares() {
 		if cosine, has := x.Similarity(c.number, s.query.Vector); has {
 			cosine = max(0, cosine)
 			c.cosine = &cosine
 		}
 	}
-	if s.worded {
-		c.share = min(1, core.Rounded(in.words.Score(s.words, c.number)/s.words.Whole()))
+	if s.most > 0 {
+		c.share = core.Rounded(s.scores[c.space].Of[c.number] / s.most)
 	}
 	switch {
 	case c.cosine == nil:
 		c.fused = c.share
-	case !s.worded:
+	case s.most == 0:
 		c.fused = *c.cosine
 	default:
 		w := cmp.Or(s.query.VectorWeight, DefaultVectorWeight)

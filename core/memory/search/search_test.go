@@ -73,7 +73,7 @@ func find(t *testing.T, x *search.Index, q search.Query) []search.Found {
 		q.Filter.Namespace = "ns"
 	}
 	if q.Limit == 0 {
-		q.Nearest, q.Limit = search.Widths(0)
+		q.Nearest, q.Limit = search.Nearest, search.Limit(0)
 	}
 	found, err := x.Search(t.Context(), &q)
 	if err != nil {
@@ -206,13 +206,13 @@ func TestSubtree(t *testing.T) {
 	}
 }
 
-func TestWidths(t *testing.T) {
+func TestLimit_FollowsTheBias(t *testing.T) {
 	for _, c := range []struct {
-		bias           float64
-		nearest, limit int
-	}{{-1, 40, 8}, {-0.25, 40, 8}, {-0.24, 20, 5}, {0, 20, 5}, {0.34, 20, 5}, {0.35, 10, 3}, {1, 10, 3}} {
-		if n, l := search.Widths(c.bias); n != c.nearest || l != c.limit {
-			t.Errorf("Widths(%v) = %d, %d, want %d, %d", c.bias, n, l, c.nearest, c.limit)
+		bias  float64
+		limit int
+	}{{-1, 8}, {-0.25, 8}, {-0.24, 5}, {0, 5}, {0.34, 5}, {0.35, 3}, {1, 3}} {
+		if got := search.Limit(c.bias); got != c.limit {
+			t.Errorf("Limit(%v) = %d, want %d", c.bias, got, c.limit)
 		}
 	}
 }

@@ -83,6 +83,7 @@ func (s *space) move(ctx context.Context, source Source, p Position, c *contents
 			c.apply(id, d)
 			return ctx.Err()
 		})
+		c.settle()
 	}
 	loaded := err == nil && !complete
 	if loaded {

@@ -1,22 +1,40 @@
 package text
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core/memory/top"
 )
 
-// The parameters of BM25.
+// The parameters of BM25, and of what is added to it. They were fitted on half of LoCoMo, see
+// core/memory/search's quality test.
 const (
-	// k1 is how soon further occurrences of a word stop counting, and b how much a long
-	// document is penalised for its length.
-	k1, b = 1.2, 0.75
+	// k1 is how soon further occurrences of a word stop counting.
+	k1 = 0.9
+	// b is how much a long document is penalised for its length: shortB where documents have at most
+	// shortWords on average, longB from longWords on, and between them in proportion.
+	shortB, longB         = 0.4, 0.75
+	shortWords, longWords = 50, 100
 	// stemmedShare is what another form of a word counts for, so that a document with
 	// the exact form comes before one that is otherwise the same. From 0.8 to 1 the
 	// quality test finds about as much.
 	stemmedShare = 0.9
+	// misspelledShare is what a word counts for that differs by one letter from a word of the query
+	// that no document has. Both have at least misspelledLength letters.
+	misspelledShare  = 0.8
+	misspelledLength = 4
+)
+
+// The parameters of [Query.Expand], as the relevance model RM3 has them.
+const (
+	// expandedWords is how many words are added, and expandedShare the weight of all of them; the
+	// query's own words have the rest.
+	expandedWords = 20
+	expandedShare = 0.2
 )
 
 // Query is a text to search for, weighed by how rare its words are in some
@@ -25,187 +43,439 @@ type Query struct {
 	words []weighed
 	// in are the indices, in the order of the occurrences of each word.
 	in []*Index
-	// length is the mean of the documents.
+	// count is the number of documents, and length the mean of their words.
+	count  int
 	length float64
 	// whole is the weight of all words, also of those that no document has.
 	whole float64
+	// stems are the query's words as groupKey has them.
+	stems   map[string]bool
+	stemmer stemmer
+	// when is whether the query asks when something was.
+	when bool
 }
 
 // weighed is a word of a query, in any of its forms.
 type weighed struct {
 	weight float64
-	// in is where it occurs in each index, by rising document.
+	// in is where it occurs in each index.
 	in [][]occurrence
+	// titled counts the titles that have it.
+	titled int
 }
 
 // occurrence is how often a document has a word: other forms of it count less.
 type occurrence struct {
-	doc   uint32
-	times float32
+	doc    uint32
+	times  float32
+	titled bool
 }
 
 // NewQuery weighs a text's words by their rarity in all the indices that will be
 // searched, so that the scores from them can be compared. Forms of one word in it
 // are one word.
 func NewQuery(text string, in ...*Index) *Query {
-	q, count, length := &Query{in: in}, 0, int64(0)
+	q, length := &Query{in: in, stems: map[string]bool{}}, int64(0)
 	for _, x := range in {
-		count += x.count
+		q.count += x.count
 		length += x.length
 	}
-	if count == 0 {
+	if q.count == 0 {
 		return q
 	}
-	q.length = float64(length) / float64(count)
-	for _, forms := range grouped(text, in) {
-		w, have := weighed{in: make([][]occurrence, len(in))}, 0
-		for i, x := range in {
-			w.in[i] = x.occurrences(forms)
-			have += len(w.in[i])
+	q.length = max(1, float64(length)/float64(q.count))
+	for _, g := range q.grouped(text) {
+		w := q.weigh(1, g.forms)
+		if len(w.in) == 0 && g.joined { // written apart, it is found by its parts
+			continue
 		}
-		w.weight = math.Log(1 + (float64(count-have)+0.5)/(float64(have)+0.5))
 		q.whole += w.weight
-		if have > 0 {
+		if len(w.in) > 0 {
 			q.words = append(q.words, w)
 		}
 	}
 	return q
 }
 
-// grouped are the words of a text in the order of their letters, with what are forms
-// of one word in all languages of the indices together. What all of these leave out
-// isn't among them.
-func grouped(text string, in []*Index) (groups [][]string) {
-	var languages []Language
-	for _, x := range in {
-		if !slices.ContainsFunc(languages, func(l Language) bool { return l.name == x.language.name }) {
-			languages = append(languages, x.language)
-		}
-	}
+// wordForms are the words of a query that are forms of one.
+type wordForms struct {
+	forms  []string
+	joined bool
+}
+
+// grouped are the words of a text in the order of their letters, with what are forms of one word in
+// the text's language together. What that language leaves out isn't among them.
+func (q *Query) grouped(text string) (groups []wordForms) {
+	words := slices.Collect(indexed(text))
+	q.when = asksWhen(words)
+	in := q.language(words)
+	slices.SortFunc(words, func(a, b word) int { return strings.Compare(a.text, b.text) })
 	at := map[string]int{}
-	for _, word := range slices.Compact(slices.Sorted(words(text, true))) {
-		stops := 0
-		var key strings.Builder
-		for _, l := range languages {
-			if l.stops(word) {
-				stops++
-			}
-			if stems := l.stems(word); len(stems) > 0 {
-				key.WriteString(stems[0] + "\x00")
-			} else {
-				key.WriteString(fold(word) + "\x01")
-			}
-		}
-		if stops == len(languages) {
+	for _, w := range slices.Compact(words) {
+		if q.left(in, w.text) {
 			continue
 		}
-		i, known := at[key.String()]
+		key := q.groupKey(in, w.text)
+		i, known := at[key]
 		if !known {
 			i = len(groups)
-			at[key.String()] = i
-			groups = append(groups, nil)
+			at[key] = i
+			q.stems[key] = true
+			groups = append(groups, wordForms{joined: true})
 		}
-		groups[i] = append(groups[i], word)
+		groups[i].forms = append(groups[i].forms, w.text)
+		groups[i].joined = groups[i].joined && w.joined
 	}
 	return groups
 }
 
-// occurrences are where an index has any of the forms of a word.
-func (x *Index) occurrences(forms []string) (all []occurrence) {
-	exact, stemmed := map[uint32]bool{}, map[uint32]bool{}
-	for _, word := range forms {
-		if x.language.stops(word) {
-			continue
+// language is the language of a query's words: that of the indices, if they have one; otherwise the
+// one that its stop words show, or most documents have.
+func (q *Query) language(words []word) uint8 {
+	auto := slices.ContainsFunc(q.in, func(x *Index) bool { return x.language.auto })
+	if !auto {
+		return q.in[0].language.place
+	}
+	var spoken [32]int
+	most := uint8(0)
+	for i := range spoken {
+		for _, x := range q.in {
+			spoken[i] += x.spoken[i]
 		}
-		plain := fold(word)
-		if term, known := x.terms[plain]; known {
-			exact[term] = true
+		if spoken[i] > spoken[most] {
+			most = uint8(i) //nolint:gosec // there are 32
 		}
-		for _, term := range x.folded[plain] {
-			exact[term] = true
+	}
+	for i := range words {
+		if stopWords()[words[i].text] != 0 {
+			return Language{auto: true}.of(words)
 		}
-		for _, stem := range x.language.stems(word) {
-			for _, term := range x.stemmed[stem] {
-				stemmed[term] = true
+	}
+	return most
+}
+
+// left reports whether a word of a query is left out: by the query's language, and each index that has
+// one language.
+func (q *Query) left(in uint8, word string) bool {
+	for _, x := range q.in {
+		if !x.language.auto && !stops(x.language.place, word) {
+			return false
+		}
+	}
+	return stops(in, word)
+}
+
+// groupKey is what forms of a word have in common.
+func (q *Query) groupKey(in uint8, word string) string {
+	if stems := q.stemmer.stems(in, word); len(stems) > 0 {
+		return stems[0]
+	}
+	return folded(in, word)
+}
+
+// weigh finds where words that are forms of one occur, and how much they count: a share of how rare
+// they are. For words that no document has, these are similar ones.
+func (q *Query) weigh(share float64, forms []string) weighed {
+	w := q.find(forms, false)
+	if len(w.in) == 0 {
+		if w = q.find(forms, true); len(w.in) > 0 {
+			share *= misspelledShare
+		}
+	}
+	have := 0
+	for _, list := range w.in {
+		have += len(list)
+	}
+	if w.in == nil {
+		share = 1
+	}
+	w.weight = share * q.rarity(have)
+	return w
+}
+
+// rarity is the weight of a word that so many documents have.
+func (q *Query) rarity(have int) float64 {
+	return math.Log(1 + (float64(q.count-have)+0.5)/(float64(have)+0.5))
+}
+
+// find returns where words occur; without anything if they don't.
+func (q *Query) find(forms []string, similar bool) weighed {
+	var w weighed
+	var t tally
+	for i, x := range q.in {
+		for _, s := range x.segments {
+			exact, stemmed := q.lookUp(x, s, forms, similar)
+			if len(exact)+len(stemmed) == 0 {
+				continue
+			}
+			if w.in == nil {
+				w.in = make([][]occurrence, len(q.in))
+			}
+			w.in[i] = t.count(w.in[i], s, exact, stemmed)
+		}
+		for _, o := range w.at(i) {
+			if o.titled {
+				w.titled++
 			}
 		}
 	}
-	for term := range exact {
-		delete(stemmed, term)
-		all = merge(all, x.postings[term].at, 1)
+	if !slices.ContainsFunc(w.in, func(list []occurrence) bool { return len(list) > 0 }) {
+		w.in = nil
 	}
-	for term := range stemmed {
-		all = merge(all, x.postings[term].at, stemmedShare)
-	}
-	return all
+	return w
 }
 
-// merge adds postings to occurrences. Times are summed in steps that a float holds
-// exactly, so that the order of merging leaves no trace.
-func merge(all []occurrence, at []posting, share float32) []occurrence {
-	const step = 1 << 10
-	share = float32(math.Round(float64(share)*step)) / step
-	out := make([]occurrence, 0, len(all)+len(at))
-	for len(all) > 0 || len(at) > 0 {
-		switch {
-		case len(at) == 0 || len(all) > 0 && all[0].doc < at[0].doc:
-			out, all = append(out, all[0]), all[1:]
-		case len(all) == 0 || at[0].doc < all[0].doc:
-			out, at = append(out, occurrence{at[0].doc, share * float32(at[0].times)}), at[1:]
-		default:
-			out = append(out, occurrence{at[0].doc, all[0].times + share*float32(at[0].times)})
-			all, at = all[1:], at[1:]
+func (w *weighed) at(i int) []occurrence {
+	if w.in == nil {
+		return nil
+	}
+	return w.in[i]
+}
+
+// lookUp returns the places of a segment's words that are any of the forms, but for accents, and of
+// those that have their stems; or of those that differ from one by a letter.
+func (q *Query) lookUp(x *Index, s *segment, forms []string, similar bool) (exact, stemmed []uint32) {
+	for _, form := range forms {
+		if similar {
+			stemmed = s.similar(stemmed, form)
+			continue
+		}
+		if i, found := s.words.find(form); found {
+			exact = append(exact, uint32(i)) //nolint:gosec // see newTexts
+		}
+		if plain := fold(form); plain != form {
+			if i, found := s.words.find(plain); found {
+				exact = append(exact, uint32(i)) //nolint:gosec // see newTexts
+			}
+			exact = s.formsOf(exact, formKey(noLanguage, plain))
+		} else {
+			exact = s.formsOf(exact, formKey(noLanguage, form))
+		}
+		for in, count := range x.spoken {
+			if count == 0 {
+				continue
+			}
+			for _, stem := range q.stemmer.stems(uint8(in), form) { //nolint:gosec // there are 32
+				stemmed = s.formsOf(stemmed, formKey(uint8(in), stem)) //nolint:gosec // there are 32
+			}
 		}
 	}
-	return out
+	slices.Sort(exact)
+	slices.Sort(stemmed)
+	exact = slices.Compact(exact)
+	stemmed = slices.DeleteFunc(slices.Compact(stemmed), func(word uint32) bool { return slices.Contains(exact, word) })
+	return exact, stemmed
 }
 
-// Whole is the score of a document of average length that has each of the query's words
-// once: what a score is measured by to compare it from query to query. Words that no
+// tally sums how often the documents of a segment have several words.
+type tally struct {
+	times  [segmentDocs]float32
+	titled [segmentDocs]bool
+	places []uint32
+}
+
+// count appends the occurrences of words in a segment. Times are in steps that a float holds
+// exactly, so that the order of adding leaves no trace.
+func (t *tally) count(list []occurrence, s *segment, exact, stemmed []uint32) []occurrence {
+	const step = 1 << 10
+	t.places = t.places[:0]
+	add := func(words []uint32, share float32) {
+		for _, word := range words {
+			each(s.postings.at(int(word)), func(place, times uint32) {
+				if t.times[place] == 0 {
+					t.places = append(t.places, place)
+				}
+				t.times[place] += share * float32(times/2)
+				t.titled[place] = t.titled[place] || times&1 != 0
+			})
+		}
+	}
+	add(exact, 1)
+	add(stemmed, float32(math.Round(stemmedShare*step))/step)
+	for _, place := range t.places {
+		if number := s.numbers[place]; number != gone {
+			list = append(list, occurrence{number, t.times[place], t.titled[place]})
+		}
+		t.times[place], t.titled[place] = 0, false
+	}
+	return list
+}
+
+// similar appends the places of the words that differ from one by a letter: one more, one less, another
+// one, or two that changed places.
+func (s *segment) similar(list []uint32, word string) []uint32 {
+	letters := utf8.RuneCountInString(word)
+	if letters < misspelledLength {
+		return list
+	}
+	for i := range s.words.ends {
+		w := s.words.at(i)
+		if d := len(w) - len(word); d < -utf8.UTFMax || d > utf8.UTFMax {
+			continue
+		}
+		if oneEdit(word, w) && utf8.RuneCountInString(w) >= misspelledLength {
+			list = append(list, uint32(i)) //nolint:gosec // see newTexts
+		}
+	}
+	return list
+}
+
+// oneEdit reports whether two different words differ by one letter.
+func oneEdit(a, b string) bool {
+	for len(a) > 0 && len(b) > 0 {
+		x, n := utf8.DecodeRuneInString(a)
+		y, m := utf8.DecodeRuneInString(b)
+		if x == y {
+			a, b = a[n:], b[m:]
+			continue
+		}
+		second, k := utf8.DecodeRuneInString(a[n:])
+		third, l := utf8.DecodeRuneInString(b[m:])
+		return a[n:] == b[m:] || a[n:] == b || a == b[m:] ||
+			k > 0 && l > 0 && second == y && third == x && a[n+k:] == b[m+l:]
+	}
+	return utf8.RuneCountInString(a)+utf8.RuneCountInString(b) == 1
+}
+
+// Whole is the score of a document of average length that has each of the query's
+// words once: what a score is measured by to compare it from query to query. Words that no
 // document has count as well.
 func (q *Query) Whole() float64 { return q.whole }
+
+// AsksWhen reports whether the query asks when something was.
+func (q *Query) AsksWhen() bool { return q.when }
+
+// Scores are what documents score for a query, by their number.
+type Scores struct {
+	// Of has a score for each number, 0 for those that have none.
+	Of []float64
+	// Docs are the documents with a score, in no order.
+	Docs []uint32
+	// Titled are those whose title has a word of the query that isn't in most titles.
+	Titled map[uint32]bool
+}
+
+// Add adds to a document's score.
+func (s *Scores) Add(doc uint32, score float64) {
+	if score == 0 {
+		return
+	}
+	if s.Of[doc] == 0 {
+		s.Docs = append(s.Docs, doc)
+	}
+	s.Of[doc] += score
+}
+
+// mostTitles is the share of titles from which a word of theirs says nothing.
+const mostTitles = 0.75
+
+// Scores are the BM25 scores of an index's documents. The words are added in the query's order,
+// so that the same sums come out each time.
+func (x *Index) Scores(q *Query) *Scores {
+	s := &Scores{Of: make([]float64, len(x.lengths)), Titled: map[uint32]bool{}}
+	b := q.lengthPenalty()
+	at := slices.Index(q.in, x)
+	for _, w := range q.words {
+		tells := float64(w.titled) <= mostTitles*float64(q.count)
+		for _, o := range w.in[at] {
+			s.Add(o.doc, x.score(q, b, w.weight, o))
+			if o.titled && tells {
+				s.Titled[o.doc] = true
+			}
+		}
+	}
+	return s
+}
+
+// lengthPenalty is b for documents of the mean length.
+func (q *Query) lengthPenalty() float64 {
+	return shortB + (longB-shortB)*min(1, max(0, (q.length-shortWords)/(longWords-shortWords)))
+}
+
+// score is what one word adds to a document's.
+func (x *Index) score(q *Query, b, weight float64, o occurrence) float64 {
+	times := float64(o.times)
+	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.lengths[o.doc])/q.length))
+}
 
 // Top returns the k documents with the highest scores, the best first. If keep
 // isn't nil only those that it accepts are taken. Documents without any of the
 // query's words aren't found.
 func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {
+	return x.Best(x.Scores(q), k, keep)
+}
+
+// Best returns the k documents with the highest of some scores, as [Index.Top] does.
+func (x *Index) Best(s *Scores, k int, keep func(doc uint32) bool) []top.Hit {
 	best := top.New(k, x.order)
-	scores := x.scores(q)
-	for doc, score := range scores {
-		if score > 0 && best.Takes(score) && (keep == nil || keep(uint32(doc))) {
-			best.Add(uint32(doc), score)
+	for _, doc := range s.Docs {
+		if score := s.Of[doc]; score > 0 && best.Takes(score) && (keep == nil || keep(doc)) {
+			best.Add(doc, score)
 		}
 	}
 	return best.Hits()
 }
 
-// scores are the scores of all documents. The words are added in the query's order,
-// so that the same sums come out each time.
-func (x *Index) scores(q *Query) []float64 {
-	scores := make([]float64, len(x.lengths))
-	at := slices.Index(q.in, x)
-	for _, w := range q.words {
-		for _, o := range w.in[at] {
-			scores[o.doc] += x.score(q, w.weight, o)
-		}
-	}
-	return scores
+// Example is a document that a query found, with its share of what was found.
+type Example struct {
+	In    *Index
+	Doc   uint32
+	Share float64
 }
 
-// score is what one word adds to a document's.
-func (x *Index) score(q *Query, weight float64, o occurrence) float64 {
-	times := float64(o.times)
-	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.lengths[o.doc])/q.length))
-}
-
-// Score is the score of one document.
-func (x *Index) Score(q *Query, doc uint32) (score float64) {
-	at := slices.Index(q.in, x)
-	for _, w := range q.words {
-		i, found := slices.BinarySearchFunc(w.in[at], doc, func(o occurrence, doc uint32) int { return int(o.doc) - int(doc) })
-		if found {
-			score += x.score(q, w.weight, w.in[at][i])
+// Expand adds the words to a query that are typical of documents which it found. The query's own
+// words, and those of titles, aren't added.
+func (q *Query) Expand(examples []Example) {
+	shares, forms := map[string]float64{}, map[string]string{}
+	for _, e := range examples {
+		p := e.In.places[e.Doc]
+		if p.segment == nil {
+			continue
+		}
+		length := max(1, float64(e.In.lengths[e.Doc]))
+		each(p.segment.docs.at(int(p.at)), func(place, times uint32) {
+			word := p.segment.words.at(int(place))
+			key := q.groupKey(p.segment.languages[p.at], word)
+			if q.stems[key] || times&1 != 0 {
+				return
+			}
+			shares[key] += e.Share * float64(times/2) / length * q.rarity(q.having(word))
+			if forms[key] == "" || word < forms[key] {
+				forms[key] = word
+			}
+		})
+	}
+	keys := make([]string, 0, len(shares))
+	for key := range shares {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(shares[b], shares[a]), strings.Compare(a, b)) })
+	keys = keys[:min(len(keys), expandedWords)]
+	sum := 0.0
+	for _, key := range keys {
+		sum += shares[key]
+	}
+	own := float64(len(q.words))
+	for _, key := range keys {
+		w := q.weigh(expandedShare/(1-expandedShare)*own*shares[key]/sum, []string{forms[key]})
+		if w.titled = math.MaxInt; len(w.in) > 0 { // no title says more for it
+			q.words = append(q.words, w)
 		}
 	}
-	return score
+}
+
+// having is how many documents have a word.
+func (q *Query) having(word string) (count int) {
+	for _, x := range q.in {
+		for _, s := range x.segments {
+			if i, found := s.words.find(word); found {
+				each(s.postings.at(i), func(place, _ uint32) {
+					if s.numbers[place] != gone {
+						count++
+					}
+				})
+			}
+		}
+	}
+	return count
 }

@@ -16,22 +16,41 @@ const maxWordBytes = 128
 // Words yields the words of a text in their order: runs of letters, marks and
 // digits, in lower case and in Unicode's compatibility form (NFKC). In scripts
 // that don't put spaces between words each two neighbouring characters are one.
-func Words(text string) iter.Seq[string] { return words(text, false) }
-
-// words are the words of a text. With identifiers, what is joined by underscores, such as
-// max_retries, comes as a whole before its parts.
-func words(text string, identifiers bool) iter.Seq[string] {
-	text = strings.ToLower(norm.NFKC.String(text))
+func Words(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		// told is where the last identifier ended, counted from the text's end.
-		for told := len(text); len(text) > 0; {
-			if n := identifier(text); identifiers && n > 0 && len(text) <= told {
-				if told = len(text) - n; !yield(cut(text[:n])) {
-					return
-				}
+		for w := range tokens(strings.ToLower(norm.NFKC.String(text)), false) {
+			if !yield(w.text) {
+				return
 			}
+		}
+	}
+}
+
+// word is a word of a text.
+type word struct {
+	text string
+	// joined is whether it is an identifier as a whole, whose parts follow.
+	joined bool
+}
+
+// indexed are the words by which a text is found: as [Words] has them, but for identifiers, such as
+// maxRetries, max_retries and max-retries. They come as a whole, in one form for all styles
+// (maxretries), and in their parts (max, retries).
+func indexed(text string) iter.Seq[word] { return tokens(norm.NFKC.String(text), true) }
+
+// tokens are the words of a text in Unicode's compatibility form, with or without identifiers.
+func tokens(text string, identifiers bool) iter.Seq[word] {
+	return func(yield func(word) bool) {
+		for len(text) > 0 {
 			if c := text[0]; c < utf8.RuneSelf && !plain(c) {
 				text = text[1:]
+				continue
+			}
+			if n := identifier(text); identifiers && n > 0 {
+				if !yieldIdentifier(text[:n], yield) {
+					return
+				}
+				text = text[n:]
 				continue
 			}
 			run, spaced := nextRun(text)
@@ -41,7 +60,7 @@ func words(text string, identifiers bool) iter.Seq[string] {
 				_, size := utf8.DecodeRuneInString(text)
 				text = text[size:]
 			case spaced:
-				if !yield(cut(run)) {
+				if !yield(word{text: lower(run)}) {
 					return
 				}
 			case !yieldPairs(run, yield):
@@ -51,29 +70,73 @@ func words(text string, identifiers bool) iter.Seq[string] {
 	}
 }
 
-// identifier is the length of the identifier at a text's start: words of ASCII that
-// underscores join; 0 if there is none.
+// lower is a word as it is indexed.
+func lower(run string) string { return cut(strings.ToLower(run)) }
+
+// identifier is the length of what stands at a text's start and may be an identifier: words of ASCII
+// that underscores or single hyphens join; 0 if a letter of another script belongs to it.
 func identifier(text string) int {
-	end, joined := 0, false
+	end := 0
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c >= utf8.RuneSelf:
-			return 0
-		case plain(c):
-			joined = joined || end > 0 && end < i
-			end = i + 1
-		case c != '_' || i == 0:
-			if !joined {
+			if end == i {
 				return 0
 			}
 			return end
+		case plain(c):
+			end = i + 1
+		case c != '_' && (c != '-' || end < i):
+			return end
 		}
-	}
-	if !joined {
-		return 0
 	}
 	return end
 }
+
+// yieldIdentifier yields an identifier as a whole and its parts; a single word once.
+func yieldIdentifier(s string, yield func(word) bool) bool {
+	first := partOf(s)
+	if len(first) == len(s) {
+		return yield(word{text: lower(s)})
+	}
+	if strings.ContainsFunc(s, unicode.IsLetter) {
+		whole := strings.Map(func(r rune) rune {
+			if r == '_' || r == '-' {
+				return -1
+			}
+			return r
+		}, s)
+		if !yield(word{text: lower(whole), joined: true}) {
+			return false
+		}
+	}
+	for len(s) > 0 {
+		part := partOf(s)
+		if !yield(word{text: lower(part)}) {
+			return false
+		}
+		s = strings.TrimLeft(s[len(part):], "_-")
+	}
+	return true
+}
+
+// partOf is the first part of an identifier: up to a mark that joins, a digit next to a letter, or
+// the capital with which the next word begins.
+func partOf(s string) string {
+	for i := 1; i < len(s); i++ {
+		before, c := s[i-1], s[i]
+		switch {
+		case c == '_' || c == '-', digit(before) != digit(c), capital(c) && !capital(before):
+			return s[:i]
+		case capital(before) && !capital(c) && i > 1 && capital(s[i-2]): // the P of HTTPServer's S
+			return s[:i-1]
+		}
+	}
+	return s
+}
+
+func digit(c byte) bool   { return c >= '0' && c <= '9' }
+func capital(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // nextRun returns the characters at the text's start that belong together, and
 // whether their script puts spaces between words.
@@ -120,18 +183,18 @@ func unspaced(r rune) bool {
 }
 
 // yieldPairs yields each two neighbouring characters, or the only one.
-func yieldPairs(run string, yield func(string) bool) bool {
+func yieldPairs(run string, yield func(word) bool) bool {
 	first, second := 0, 0
 	for i := range run {
 		if i > 0 && second > 0 {
-			if !yield(run[first:i]) {
+			if !yield(word{text: run[first:i]}) {
 				return false
 			}
 			first = second
 		}
 		second = i
 	}
-	return yield(run[first:])
+	return yield(word{text: run[first:]})
 }
 
 // cut shortens a word to its bound, at a character's end.

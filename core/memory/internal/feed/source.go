@@ -1,10 +1,14 @@
 package feed
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/knowledge"
@@ -13,11 +17,36 @@ import (
 
 // memoryDoc is the searchable form of a memory.
 func memoryDoc(m *core.Memory, vector []float32) search.Doc {
-	return search.Doc{
+	d := search.Doc{
 		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
 		Q: m.Signals.Q, Uses: m.Signals.Uses(), Failures: m.Signals.Failures, Content: m.Content,
-		Text: record.EmbeddedText(m), Model: m.EmbeddingModel, Vector: vector,
+		Text: m.Content, At: m.CreatedAt, Source: sourceOf(m.Metadata), Model: m.EmbeddingModel, Vector: vector,
 	}
+	if !strings.HasPrefix(m.Content, m.Title) {
+		d.Title = m.Title
+	}
+	if m.OccurredAt != nil {
+		d.At = *m.OccurredAt
+	}
+	return d
+}
+
+// sourceOf is the conversation, or else the source, that a memory's metadata name: "session",
+// "session_id" or "source"; "" if they name none.
+func sourceOf(metadata json.RawMessage) string {
+	if !bytes.Contains(metadata, []byte(`"session`)) && !bytes.Contains(metadata, []byte(`"source"`)) {
+		return ""
+	}
+	var named map[string]any
+	if codec.Decode(metadata, &named) != nil {
+		return ""
+	}
+	for _, name := range []string{"session", "session_id", "source"} {
+		if s, ok := named[name].(string); ok && s != "" {
+			return name[:2] + s
+		}
+	}
+	return ""
 }
 
 // memorySource reads memories for their index.
@@ -70,7 +99,10 @@ func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
 		return nil, err
 	}
 	m := &core.Memory{Title: k.Title, Content: k.Content}
-	doc := &search.Doc{ID: k.ID, Text: record.EmbeddedText(m), Model: model, Vector: vector}
+	doc := &search.Doc{ID: k.ID, Title: k.Title, Text: k.Content, At: k.CreatedAt, Model: model, Vector: vector}
+	if strings.HasPrefix(k.Content, k.Title) {
+		doc.Title = ""
+	}
 	if k.Summary != knowledge.Pattern(m) {
 		doc.Text += "\n" + k.Summary
 	}
