@@ -80,7 +80,7 @@ func (b *bench) events(stream string) (list []journal.Entry) {
 func TestDefaultsHoldWhereNothingIsSet(t *testing.T) {
 	want := &core.Governance{
 		Namespace: "a/b", MaxReflectionDepth: 3, DecidedBy: "default",
-		Retention: core.DefaultRetentionWeights(), MinGateConfidence: 0.7, Language: "english",
+		Retention: core.DefaultRetentionWeights(), MinGateConfidence: 0.7, Language: core.DefaultLanguage,
 		Reflection: core.ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24},
 	}
 	if diff := cmp.Diff(want, newBench(t).resolve("a/b")); diff != "" {

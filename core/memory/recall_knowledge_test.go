@@ -107,7 +107,10 @@ type runs map[string]string
 func (r runs) RunNamespace(_ context.Context, id string) (string, error) { return r[id], nil }
 
 func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
-	w := living(t, openPebble(t), nil, hashed, func(o *memory.Options) { o.DepthBoost = 1.2 })
+	w := living(t, openPebble(t), nil, func(o *memory.Options) {
+		hashed(o)
+		o.DepthBoost = 1.2
+	})
 	w.observe(t, core.ObserveRequest{Title: "a", Content: "word one", Tags: []string{"x"}, Kind: core.KindSemantic})
 	w.observe(t, core.ObserveRequest{Title: "b", Content: "word two"})
 	w.observe(t, core.ObserveRequest{Title: "c", Content: "word", Namespace: "secret"})
