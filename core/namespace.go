@@ -16,7 +16,7 @@ import (
 // The limits of a namespace's name.
 const (
 	MaxNamespaceRunes    = 512
-	MaxNamespaceSegments = 8
+	maxNamespaceSegments = 8
 )
 
 // EveryNamespace is the level above all namespaces. It isn't a namespace itself.
@@ -32,7 +32,7 @@ func CheckNamespace(namespace string) error {
 		return nil
 	}
 	return sdk.Errorf(sdk.Invalid, "namespace_invalid", "namespace %s: %s", shown(namespace), strings.Join(problems, "; ")).
-		WithHint("a namespace is 1 to %d names separated by /, such as team/project", MaxNamespaceSegments).
+		WithHint("a namespace is 1 to %d names separated by /, such as team/project", maxNamespaceSegments).
 		WithDetail("field", "namespace")
 }
 
@@ -47,8 +47,8 @@ func namespaceProblems(namespace string) []string {
 	if n := utf8.RuneCountInString(namespace); n > MaxNamespaceRunes {
 		problems = append(problems, fmt.Sprintf("it has %d characters (limit %d)", n, MaxNamespaceRunes))
 	}
-	if n := strings.Count(namespace, "/") + 1; n > MaxNamespaceSegments {
-		problems = append(problems, fmt.Sprintf("it has %d segments (limit %d)", n, MaxNamespaceSegments))
+	if n := strings.Count(namespace, "/") + 1; n > maxNamespaceSegments {
+		problems = append(problems, fmt.Sprintf("it has %d segments (limit %d)", n, maxNamespaceSegments))
 	}
 	if strings.ContainsFunc(namespace, func(r rune) bool { return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		problems = append(problems, "white space, backslashes and control characters aren't allowed")

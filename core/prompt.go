@@ -11,10 +11,10 @@ import (
 
 // Bounds of what is recorded of a prompt. A prompt that somebody reads is shorter.
 const (
-	// MaxPromptBytes is how many bytes of the texts of one call's prompt are kept.
-	MaxPromptBytes = 64 << 10
-	// MaxPromptMessages is how many messages of one call are kept.
-	MaxPromptMessages = 64
+	// maxPromptBytes is how many bytes of the texts of one call's prompt are kept.
+	maxPromptBytes = 64 << 10
+	// maxPromptMessages is how many messages of one call are kept.
+	maxPromptMessages = 64
 	// maxPromptRole bounds the role of a message, in bytes.
 	maxPromptRole = 64
 )
@@ -87,7 +87,7 @@ func readPrompt(reported string) (messages []PromptMessage) {
 	if start, err := list.Token(); err != nil || start != json.Delim('[') {
 		return nil
 	}
-	for left := MaxPromptBytes; list.More() && len(messages) < MaxPromptMessages; {
+	for left := maxPromptBytes; list.More() && len(messages) < maxPromptMessages; {
 		var m sdk.PromptMessage
 		if list.Decode(&m) != nil {
 			return nil

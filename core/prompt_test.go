@@ -28,7 +28,7 @@ func TestReadPrompt_IsBoundedWhateverAPluginReports(t *testing.T) {
 		"more than fits":        {`[{"content": "` + strings.Repeat("x", 9*sdk.MaxPromptBytes) + `"}]`, 0},
 		"long":                  {`[{"content": "` + strings.Repeat("x", 200_000) + `"}, {"content": "more"}]`, 2},
 		"long and multi-byte":   {`[{"content": "x` + strings.Repeat("ü", 100_000) + `"}]`, 1},
-		"many":                  {"[" + strings.Repeat(`{"role": "user"},`, 100_000) + "{}]", core.MaxPromptMessages},
+		"many":                  {"[" + strings.Repeat(`{"role": "user"},`, 100_000) + "{}]", 64},
 		"not UTF-8":             {"[{\"role\": \"us\xff\", \"content\": \"a\xff\xfe\"}]", 1},
 		"half a surrogate":      {`[{"content": "\ud800"}]`, 1},
 		"escape codes and HTML": {`[{"role": "<script>", "content": "\u001b[31m<script>alert(1)</script>\u0000"}]`, 1},
@@ -52,7 +52,7 @@ func TestReadPrompt_IsBoundedWhateverAPluginReports(t *testing.T) {
 					t.Errorf("the digest of %.80q is %s", m.Text, m.Digest)
 				}
 			}
-			if total > core.MaxPromptBytes {
+			if total > 65_536 {
 				t.Errorf("%d bytes are kept", total)
 			}
 		})

@@ -3,10 +3,10 @@ package host
 import (
 	"context"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/store/postgres"
+	"github.com/reflectory/reflectory/core/work"
 )
 
 // Observe are functions that are called with what a Host does, for metrics and traces. Each
@@ -14,7 +14,7 @@ import (
 // get what is committed to the journal, such as the starts and ends of jobs.
 type Observe struct {
 	// Work follows runs, iterations, calls of plugins, and what is done with memories.
-	Work core.Observer
+	Work work.Observer
 	// Decided is called with each decision of a policy point: see [policy.Options].
 	Decided func(point policypoint.Point, word string)
 	// Instance is called when an instance of a plugin starts or ends.

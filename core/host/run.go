@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/run"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/policy"
@@ -146,10 +147,10 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 		r.memories.Warm(namespace)
 	}
 	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: teacher{r.memories, r.evidence, namespace}}
-	ctx, end := r.config.Observe.Work.Begin(ctx, core.Work{Kind: core.WorkRun, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
+	ctx, end := r.config.Observe.Work.Begin(ctx, work.Work{Kind: work.Run, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
 	r.ended.Add(1)
-	end(core.WorkOutcome{Err: err, Run: run})
+	end(work.Outcome{Err: err, Run: run})
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,7 +37,7 @@ func ReadFiles(dataDir, folder string) (map[string]string, error) {
 		if e.IsDir() || !isYAML(e.Name()) || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		text, err := core.ReadFile(filepath.Join(dataDir, folder, e.Name()), MaxFileBytes)
+		text, err := plainfile.Read(filepath.Join(dataDir, folder, e.Name()), MaxFileBytes)
 		if err != nil {
 			return nil, err
 		}

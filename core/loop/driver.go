@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -77,15 +78,15 @@ func (d *driver) iterate(ctx context.Context) (core.StopReason, error) {
 		}
 		number++
 	}
-	ctx, end := d.o.Observer.Begin(ctx, core.Work{Kind: core.WorkIteration, Name: d.o.Node, RunID: d.o.RunID, Iteration: number})
+	ctx, end := d.o.Observer.Begin(ctx, work.Work{Kind: work.Iteration, Name: d.o.Node, RunID: d.o.RunID, Iteration: number})
 	reason, err := d.attempt(ctx)
 	end(d.outcome(number, err))
 	return reason, err
 }
 
 // outcome is the outcome of an iteration, for the observer.
-func (d *driver) outcome(number int, err error) core.WorkOutcome {
-	out := core.WorkOutcome{Err: err}
+func (d *driver) outcome(number int, err error) work.Outcome {
+	out := work.Outcome{Err: err}
 	if last := d.engine.last(); last != nil && last.Iteration == number {
 		out.Attempt = last
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -47,7 +48,7 @@ type Options struct {
 	// Events receives what happens, in order; nil receives nothing.
 	Events func(core.Event)
 	// Observer follows each iteration; nil follows nothing.
-	Observer core.Observer
+	Observer work.Observer
 	// Pieces sends core.OutputChunk to Events too. Only then does a model stream its reply:
 	// if the pieces aren't shown, a whole reply is safer.
 	Pieces bool

@@ -8,14 +8,15 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/work"
 )
 
 // TestLoop_IterationsAreObserved, the iterations of a resumed loop by the numbers that they
 // have in all, and a loop that has used up its iterations begins none.
 func TestLoop_IterationsAreObserved(t *testing.T) {
 	var told []string
-	observer := func(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {
-		return ctx, func(out core.WorkOutcome) {
+	observer := func(ctx context.Context, w work.Work) (context.Context, func(work.Outcome)) {
+		return ctx, func(out work.Outcome) {
 			attempt := 0
 			if out.Attempt != nil && out.Attempt.Judged {
 				attempt = out.Attempt.Iteration

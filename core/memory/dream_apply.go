@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,7 +22,7 @@ import (
 // continued; for a run that has ended, the report is returned. A second pass over a namespace at
 // the same time is sdk.Conflict, reason "dream_running".
 func (ds *Dreams) Apply(ctx context.Context, id string, tell func(done, total int)) (report *DreamReport, err error) {
-	defer ds.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "dream"}, &err)()
+	defer ds.follow(&ctx, work.Work{Kind: work.Update, Name: "dream"}, &err)()
 	d, _, err := ds.Get(ctx, id)
 	if err != nil {
 		return nil, err

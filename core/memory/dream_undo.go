@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -47,7 +48,7 @@ const (
 // earlier state. A step whose memories have changed since is refused, and so are earlier
 // steps that share a memory with it. The next pass doesn't repeat an undone step.
 func (ds *Dreams) Undo(ctx context.Context, id string, step int) (result *DreamUndone, err error) {
-	defer ds.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "undo"}, &err)()
+	defer ds.follow(&ctx, work.Work{Kind: work.Update, Name: "undo"}, &err)()
 	d, _, err := ds.Get(ctx, id)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,7 +36,7 @@ type EraseRequest struct {
 // The decision names the memories that have the same content, and with Copies erases them, in
 // transactions of their own: an error after the first erasure comes with the decision.
 func (g *Gate) Erase(ctx context.Context, id string, r EraseRequest) (d *verdict.GateDecision, err error) {
-	defer g.follow(&ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, &err)()
+	defer g.follow(&ctx, work.Work{Kind: work.Delete, Name: "erase"}, &err)()
 	if err := r.Check(); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/knowledge"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -81,7 +82,7 @@ func (ks *Knowledge) Recall(ctx context.Context, r *KnowledgeQuery) (list []Reca
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
-	defer ks.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall_knowledge", Namespace: r.Namespace, Query: r.Query}, &err)()
+	defer ks.follow(&ctx, work.Work{Kind: work.Search, Name: "recall_knowledge", Namespace: r.Namespace, Query: r.Query}, &err)()
 	q := r.Search()
 	widths(&q, 0, r.Limit)
 	if _, err = ks.embedQuery(ctx, &q); err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -36,7 +37,7 @@ type LinkRequest struct {
 // reflects_on or supersedes link that would close a cycle ("link_cycle"). A link doesn't
 // change a memory's depth, which its sources determine when it is created.
 func (m *Memories) Link(ctx context.Context, r *LinkRequest) (link *core.Link, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "link"}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "link"}, &err)()
 	if err := r.Check(); err != nil {
 		return nil, err
 	}

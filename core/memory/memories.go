@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/core/policypoint"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -78,7 +79,7 @@ type Options struct {
 	// and 1 means no boost.
 	DepthBoost float64
 	// Observer follows what is searched, changed and erased; nil follows nothing.
-	Observer core.Observer
+	Observer work.Observer
 	// Subscribers receive each journal entry.
 	Subscribers []journal.Subscriber
 }

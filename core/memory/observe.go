@@ -14,6 +14,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -25,7 +26,7 @@ const MaxBatch = 1000
 // with the idempotency key of an earlier request returns that request's memory in its
 // present form. All problems of the request are reported together.
 func (m *Memories) Observe(ctx context.Context, r *core.ObserveRequest) (memory *core.Memory, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe", Namespace: r.Namespace}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "observe", Namespace: r.Namespace}, &err)()
 	var p bounds.Problems
 	r = ownObserve(ctx, r)
 	memory = observed(&p, r, m.options.Clock.Now())
@@ -65,7 +66,7 @@ func (m *Memories) ObserveTx(tx *journal.Tx, r *core.ObserveRequest) error {
 // none. It is for imports. repeated counts the requests whose idempotency key was used
 // before, so that their memory was already stored.
 func (m *Memories) ObserveAll(ctx context.Context, requests []*core.ObserveRequest) (stored []*core.Memory, repeated int, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "observe"}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "observe"}, &err)()
 	if len(requests) == 0 {
 		return nil, 0, nil
 	}

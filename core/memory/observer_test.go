@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -15,8 +16,8 @@ import (
 func TestMemories_AreFollowed(t *testing.T) {
 	var told []string
 	g := newGoverned(t, empty(t), func(o *memory.Options) {
-		o.Observer = func(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {
-			return ctx, func(out core.WorkOutcome) {
+		o.Observer = func(ctx context.Context, w work.Work) (context.Context, func(work.Outcome)) {
+			return ctx, func(out work.Outcome) {
 				line := string(w.Kind) + " " + w.Name + " " + w.Namespace
 				if out.Err != nil {
 					line += " " + sdk.ReasonOf(out.Err)

@@ -10,6 +10,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -38,7 +39,7 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *c
 	if err := CheckRecall(r); err != nil {
 		return nil, err
 	}
-	defer m.follow(&ctx, core.Work{Kind: core.WorkSearch, Name: "recall", Namespace: r.Namespace, Query: r.Query}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Search, Name: "recall", Namespace: r.Namespace, Query: r.Query}, &err)()
 	result, err = m.recall(ctx, r, nil)
 	if err != nil {
 		return nil, sdk.Wrap("recall in "+r.Namespace, err)

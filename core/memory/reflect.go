@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/policypoint"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -28,7 +29,7 @@ const maxSources = 256
 // nothing, except that "depth_exceeded" writes its event. Above the depth that needs an
 // approval, the result is pending.
 func (m *Memories) Reflect(ctx context.Context, r *core.ReflectRequest) (result *core.ReflectResult, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "reflect", Namespace: r.Namespace}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "reflect", Namespace: r.Namespace}, &err)()
 	own := *r // a pending reflection keeps the agent that made it
 	own.AgentID = cmp.Or(r.AgentID, core.CallerOf(ctx).Label)
 	d, err := m.draft(&own)

@@ -9,13 +9,14 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
 // Restore makes a memory active again that a dream pass archived or consolidated. In any
 // other state the error is sdk.Conflict, reason "state_conflict".
 func (m *Memories) Restore(ctx context.Context, id string) (restored *core.Memory, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "restore"}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "restore"}, &err)()
 	var refusal error // the journal records it
 	err = m.records.Update(ctx, func(t *record.Tx) (err error) {
 		restored, refusal, err = m.restore(t, id)

@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -35,7 +36,7 @@ type SweepProgress = turn.SweepProgress
 // error came from the gate or the store's files, after the commit: repeating the call continues
 // with the gate. See [Gate.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (result *core.FeedbackResult, err error) {
-	defer m.follow(&ctx, core.Work{Kind: core.WorkUpdate, Name: "feedback"}, &err)()
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "feedback"}, &err)()
 	result, err = m.turns.Feedback(ctx, r)
 	if err != nil || m.options.DeferGate || m.options.Turned != nil {
 		return result, err

@@ -3,7 +3,7 @@ package plugin
 import (
 	"encoding/json"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -44,16 +44,16 @@ type said struct {
 }
 
 // outcomeOf is the outcome of a call, for the observer.
-func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) said) core.WorkOutcome {
+func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) said) work.Outcome {
 	if err != nil {
-		return core.WorkOutcome{Err: err}
+		return work.Outcome{Err: err}
 	}
-	out := core.WorkOutcome{Results: make([]core.CallResult, len(results))}
+	out := work.Outcome{Results: make([]work.CallResult, len(results))}
 	for i, r := range results {
-		out.Results[i] = core.CallResult{Err: r.Err, Usage: sdk.UsageOf(r.Err)}
+		out.Results[i] = work.CallResult{Err: r.Err, Usage: sdk.UsageOf(r.Err)}
 		if r.Response != nil {
 			s := says(r.Response)
-			out.Results[i] = core.CallResult{Err: r.Err, Usage: *s.usage, Metadata: s.metadata, Output: s.output, Verdict: s.verdict}
+			out.Results[i] = work.CallResult{Err: r.Err, Usage: *s.usage, Metadata: s.metadata, Output: s.output, Verdict: s.verdict}
 		}
 	}
 	return out

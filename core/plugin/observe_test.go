@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plugin"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -41,8 +42,8 @@ func TestSupervisor_TellsWhatItDoes(t *testing.T) {
 		s := plugin.NewSupervisor(plugin.Options{
 			Installed: []plugin.Installed{{Name: "p"}}, Driver: d,
 			Instances: func(name string, e plugin.InstanceEvent) { tell("%s %s", name, e) },
-			Observer: func(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {
-				return ctx, func(out core.WorkOutcome) {
+			Observer: func(ctx context.Context, w work.Work) (context.Context, func(work.Outcome)) {
+				return ctx, func(out work.Outcome) {
 					line := fmt.Sprintf("%s %s %s %s: %s", w.Kind, w.Role, w.Name, w.Config, sdk.ReasonOf(out.Err))
 					for _, r := range out.Results {
 						line += fmt.Sprintf("; %s %d %s %v", sdk.ReasonOf(r.Err), r.Usage.Tokens(), r.Metadata["model"], r.Verdict != nil)

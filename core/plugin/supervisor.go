@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -42,7 +43,7 @@ type Options struct {
 	// call. Default [DefaultEnvironmentIdle].
 	EnvironmentIdle time.Duration
 	// Observer follows the calls of Evaluate, Generate and Correct. Nil follows nothing.
-	Observer core.Observer
+	Observer work.Observer
 	// Instances is called when instances start and end. It must be safe for concurrent use,
 	// and return soon, since a pool waits for it. It may be nil.
 	Instances func(plugin string, e InstanceEvent)
@@ -188,8 +189,8 @@ func batch[Q, R any](
 ) (results []sdk.Result[R], err error) {
 	config, op := configOf(target), string(role)+" with "+target.Plugin
 	if s.options.Observer != nil {
-		var end func(core.WorkOutcome)
-		ctx, end = s.options.Observer(ctx, core.Work{Kind: core.WorkCall, Name: target.Plugin, Role: role, Config: config.JSON})
+		var end func(work.Outcome)
+		ctx, end = s.options.Observer(ctx, work.Work{Kind: work.Call, Name: target.Plugin, Role: role, Config: config.JSON})
 		defer func() { end(outcomeOf(results, err, says)) }()
 	}
 	ctx, meter := s.serving(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -54,7 +55,7 @@ func Read(file string) (core.Source, error) {
 	if tree == nil {
 		return source, nil
 	}
-	return source, fetch(&source, tree, func(name string) ([]byte, error) { return core.ReadFileIn(root, name, MaxNamedFile) })
+	return source, fetch(&source, tree, func(name string) ([]byte, error) { return plainfile.ReadIn(root, name, MaxNamedFile) })
 }
 
 // FromText is [Read] for a file that was sent as text, together with the files that it
@@ -71,7 +72,7 @@ func FromText(file, text string, files map[string]string) (core.Source, error) {
 		if !has {
 			return nil, fs.ErrNotExist
 		}
-		return core.ReadAll(name, strings.NewReader(text), MaxNamedFile)
+		return plainfile.ReadAll(name, strings.NewReader(text), MaxNamedFile)
 	})
 }
 
@@ -85,7 +86,7 @@ func fetch(source *core.Source, tree *document.Node, read func(name string) ([]b
 // readNamed reads the file that the user named: it may be a link to anywhere, or a pipe
 // from the shell.
 func readNamed(name string) (string, error) {
-	text, err := core.ReadInput(name, MaxFile)
+	text, err := plainfile.ReadInput(name, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", cmp.Or(name, `""`)).WithHint("name a workflow file")
 	}

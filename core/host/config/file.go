@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -36,7 +36,7 @@ func findFile(folder string, t trust) (path string, data []byte, err error) {
 			if err := t.check("the configuration", path); err != nil {
 				return "", nil, err
 			}
-			data, err := core.ReadFile(path, int64(limits().Bytes))
+			data, err := plainfile.Read(path, int64(limits().Bytes))
 			if err == nil {
 				return path, data, nil
 			}

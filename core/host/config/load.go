@@ -30,7 +30,7 @@ type Sources struct {
 // file, the flags and the environment are one error, sdk.Invalid with the reason
 // "config_invalid", whose detail "problems" is a []document.Problem. A problem of the
 // file has its line and column, any other has its flag or variable. If the file can't be
-// read, the error has the reason of [core.ReadFile]. If somebody else may change a file or
+// read, the error has the reason of [plainfile.Read]. If somebody else may change a file or
 // folder that decides which programs run, the error is sdk.Denied, "path_untrusted".
 //
 // The whole file is checked, even the values that a flag or the environment overrides. A

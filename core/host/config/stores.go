@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -37,7 +38,7 @@ func (l *loader) readStores(c *Config) []Database {
 	if path == "" {
 		return nil
 	}
-	text, err := core.ReadFile(path, int64(limits().Bytes))
+	text, err := plainfile.Read(path, int64(limits().Bytes))
 	if err != nil {
 		l.add("stores", c.Stores, sdk.AsError(err).Hint, "stores%s: %v", l.from(c.Stores), err)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -215,7 +216,7 @@ func (t trust) ownGroup(group uint32) bool {
 
 // fieldsOf are the lines of a file of accounts; none if it can't be read.
 func fieldsOf(file string) func(func([]string) bool) {
-	text, _ := core.ReadFile(file, 8<<20)
+	text, _ := plainfile.Read(file, 8<<20)
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(string(text)) {
 			if !yield(strings.Split(strings.TrimSpace(line), ":")) {

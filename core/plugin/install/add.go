@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -253,7 +253,7 @@ func pinned(dir, name string, files digests, limit int64) ([]byte, error) {
 	if !ok {
 		return nil, nil
 	}
-	text, err := core.ReadFile(filepath.Join(dir, name), limit)
+	text, err := plainfile.Read(filepath.Join(dir, name), limit)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -58,9 +59,9 @@ type Locked struct {
 
 // ReadLock reads a lock. One that doesn't exist pins nothing. The error is
 // sdk.Invalid, reason "lock_invalid", or sdk.Incompatible, "lock_format", or one of
-// [core.ReadFile].
+// [plainfile.Read].
 func ReadLock(file string) (*Lock, error) {
-	text, err := core.ReadFile(file, maxLockBytes)
+	text, err := plainfile.Read(file, maxLockBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Lock{Format: lockFormat}, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -70,7 +71,7 @@ type Package struct {
 // [ParsePackage], and sdk.NotFound, reason "package_not_found".
 func ReadPackage(folder string) (*Package, error) {
 	path := filepath.Join(folder, PackageFile)
-	text, err := core.ReadFile(path, maxYAMLBytes)
+	text, err := plainfile.Read(path, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, sdk.Errorf(sdk.NotFound, "package_not_found", "there is no %s: a plugin is a folder with one", path).
 			WithHint("name the plugin's folder; sdk/AUTHORING.md says what the file holds")

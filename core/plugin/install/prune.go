@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -44,7 +44,7 @@ func (p Place) use() error {
 
 // locks returns the locks that pin copies in the plugin folder, or once did.
 func (p Place) locks() ([]string, error) {
-	text, err := core.ReadFile(filepath.Join(p.Dir, locksFile), maxLocks*256)
+	text, err := plainfile.Read(filepath.Join(p.Dir, locksFile), maxLocks*256)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -48,9 +49,9 @@ type Trust struct {
 //
 // A file that doesn't exist names nobody. The error, sdk.Invalid with reason
 // "trust_invalid", lists every problem with its line; or it is an error of
-// [core.ReadFile].
+// [plainfile.Read].
 func ReadTrust(file string) (*Trust, error) {
-	text, err := core.ReadFile(file, maxYAMLBytes)
+	text, err := plainfile.Read(file, maxYAMLBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Trust{}, nil
 	}
@@ -177,7 +178,7 @@ func Sign(ctx context.Context, dir, keyFile string) (signer string, err error) {
 
 // readPrivateKey never shows what the file contains in an error.
 func readPrivateKey(file string) (ed25519.PrivateKey, error) {
-	text, err := core.ReadFile(file, maxKeyBytes)
+	text, err := plainfile.Read(file, maxKeyBytes)
 	if err != nil {
 		return nil, err
 	}

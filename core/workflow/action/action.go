@@ -6,6 +6,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,7 +23,7 @@ type Actions struct {
 	// Events receives what happens in loops; nil receives nothing.
 	Events func(core.Event)
 	// Observer follows the iterations of loops; nil follows nothing.
-	Observer core.Observer
+	Observer work.Observer
 	// Pieces includes the pieces of outputs in Events: see [loop.Options].
 	Pieces bool
 	// Clock measures active time. Default core.SystemClock.

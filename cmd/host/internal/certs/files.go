@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -147,14 +148,14 @@ func (f *Files) look() {
 // read reads the pair. seen distinguishes it from other pairs, even if it can't be used,
 // and field names the wrong file.
 func (f *Files) read() (certificate *tls.Certificate, seen [sha256.Size]byte, field string, err error) {
-	cert, err := core.ReadFile(f.options.Cert, maxFile)
+	cert, err := plainfile.Read(f.options.Cert, maxFile)
 	if err != nil {
 		return nil, sha256.Sum256([]byte(err.Error())), "tls_cert", err
 	}
 	if err := secret(f.options.Key); err != nil {
 		return nil, sha256.Sum256([]byte(err.Error())), "tls_key", err
 	}
-	key, err := core.ReadFile(f.options.Key, maxFile)
+	key, err := plainfile.Read(f.options.Key, maxFile)
 	if err != nil {
 		return nil, sha256.Sum256([]byte(err.Error())), "tls_key", err
 	}

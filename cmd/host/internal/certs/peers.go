@@ -6,7 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -34,7 +34,7 @@ func OpenPeers(folder string, report func(error)) (*Peers, error) {
 		return nil, peersInvalid(folder, errors.Unwrap(err))
 	}
 	p := &Peers{files: files, pool: x509.NewCertPool(), name: files.Name()}
-	text, err := core.ReadFile(filepath.Join(folder, peerAuthority), maxFile)
+	text, err := plainfile.Read(filepath.Join(folder, peerAuthority), maxFile)
 	if err == nil && !p.pool.AppendCertsFromPEM(text) {
 		err = errors.New("it has no certificate in PEM")
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -87,7 +87,7 @@ func headText(text string) (string, error) {
 	if !ok {
 		return text, nil
 	}
-	data, err := core.ReadInput(path, maxHeadBytes)
+	data, err := plainfile.ReadInput(path, maxHeadBytes)
 	return string(data), err
 }
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -22,7 +22,7 @@ func (in inputs) open(path string) (io.ReadCloser, error) {
 	if path == "-" {
 		return &waiting{ctx: in.ctx, name: sourceName(path), from: io.NopCloser(in.stdin)}, nil
 	}
-	file, err := await(in.ctx, path, func() (*os.File, error) { return core.OpenInput(path) })
+	file, err := await(in.ctx, path, func() (*os.File, error) { return plainfile.OpenInput(path) })
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (in inputs) read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = from.Close() }() // only reads
-	return core.ReadAll(sourceName(path), from, limit)
+	return plainfile.ReadAll(sourceName(path), from, limit)
 }
 
 // sourceName is a file's name, or "standard input" for "-".

@@ -10,9 +10,9 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
 	"github.com/reflectory/reflectory/cmd/host/internal/metrics"
 	"github.com/reflectory/reflectory/cmd/host/internal/trace"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -48,7 +48,7 @@ func (a *App) observe(ctx context.Context, c *host.Config) {
 		return
 	}
 	a.observed.tracer = tracer
-	c.Observe.Work = core.JoinObservers(c.Observe.Work, tracer.Work)
+	c.Observe.Work = work.Join(c.Observe.Work, tracer.Work)
 }
 
 // untraced reports once that traces can't be sent, since the collector may be unreachable

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -47,7 +47,7 @@ func (a *App) localOnly(what string) error {
 func (a *App) connect() (client.Client, error) {
 	o := client.Options{URL: a.config.Server.Value, Token: strings.TrimSpace(a.Getenv(tokenVariable)), TokenVariable: tokenVariable, Proxy: a.config.Network().Proxy}
 	if path := a.config.ServerCA.Value; path != "" {
-		text, err := core.ReadFile(path, 1<<20)
+		text, err := plainfile.Read(path, 1<<20)
 		if err != nil {
 			return nil, sdk.Wrap("read the certificates that sign for the server", err)
 		}

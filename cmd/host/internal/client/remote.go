@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/sdk"
@@ -76,7 +77,7 @@ func (r *Remote) Call(ctx context.Context, c operation.Call, name string, in any
 	if c.Queue {
 		h.Set(QueueHeader, "true")
 	}
-	if t := core.TraceOf(ctx); t.Parent != "" {
+	if t := traceparent.Of(ctx); t.Parent != "" {
 		h.Set("Traceparent", t.String())
 	}
 	answer, err := r.http.Do(request) //nolint:bodyclose // read closes it

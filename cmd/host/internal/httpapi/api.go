@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/share"
@@ -254,7 +254,7 @@ func (a *API) traced(r *request) (*http.Request, func(Line)) {
 	if a.config.Trace == nil {
 		return r.http, func(Line) {}
 	}
-	ctx, end := a.config.Trace(core.WithTrace(r.http.Context(), r.trace), r.http.Method)
+	ctx, end := a.config.Trace(traceparent.With(r.http.Context(), r.trace), r.http.Method)
 	return r.http.WithContext(ctx), end
 }
 

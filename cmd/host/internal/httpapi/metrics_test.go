@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -69,10 +70,10 @@ func TestLog_SaysWhichRoute(t *testing.T) {
 func TestTrace_FollowsARequest(t *testing.T) {
 	s := newSite(t)
 	type mark struct{}
-	var began core.Trace
+	var began traceparent.Trace
 	var ended Line
 	s.api.config.Trace = func(ctx context.Context, method string) (context.Context, func(Line)) {
-		began = core.TraceOf(ctx)
+		began = traceparent.Of(ctx)
 		return context.WithValue(ctx, mark{}, method), func(l Line) { ended = l }
 	}
 	within := ""

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -44,7 +45,7 @@ func TestMount_IsBehindTheChecks(t *testing.T) {
 // TestMount_RefusalsSayNothingOfTheInside to the caller, and all of it to the log.
 func TestMount_RefusalsSayNothingOfTheInside(t *testing.T) {
 	s := newSite(t)
-	r := &request{trace: core.Trace{ID: "0af7"}}
+	r := &request{trace: traceparent.Trace{ID: "0af7"}}
 	ctx := context.WithValue(t.Context(), requestKey{}, r)
 	p := &client.Problem{Detail: "the disk is on fire", Code: "internal"}
 	s.api.Refused(ctx, errors.New("the disk is on fire"), nil, p)

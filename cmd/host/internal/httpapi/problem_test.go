@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -158,7 +158,7 @@ func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 	s := newSite(t)
 	dir := s.Host.Config.Settings.DataDir.Value
 	_, missing := os.Open(filepath.Join(t.TempDir(), "secret-name"))
-	remote, local := &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}}, &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}, local: true}
+	remote, local := &request{http: s.request("", "GET", "/", ""), trace: traceparent.Trace{ID: "t"}}, &request{http: s.request("", "GET", "/", ""), trace: traceparent.Trace{ID: "t"}, local: true}
 	for name, err := range map[string]error{
 		"data folder": sdk.Errorf(sdk.Unavailable, "x", "open %s/store/LOCK: busy", dir).WithHint("look into %s", dir).WithDetail("folder", dir),
 		"path error":  sdk.Errorf(sdk.Unavailable, "x", "export: %w", missing).WithDetail("list", []string{dir}),
@@ -179,7 +179,7 @@ func TestProblem_SaysNothingOfTheHost(t *testing.T) {
 func TestProblem_HasTheClassesStatus(t *testing.T) {
 	s := newSite(t)
 	for _, code := range sdk.Codes() {
-		r := &request{http: s.request("", "GET", "/", ""), trace: core.Trace{ID: "t"}}
+		r := &request{http: s.request("", "GET", "/", ""), trace: traceparent.Trace{ID: "t"}}
 		w := httptest.NewRecorder()
 		s.api.problems.refuse(w, r, sdk.Errorf(code, "", "x").WithDetail(sdk.RetryAfterDetail, int64(2500)))
 		if statuses[code] != w.Code || titles[code] == "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -23,7 +24,7 @@ type request struct {
 	// by is the address of the host that answered it; "" is this host.
 	by string
 	// trace is the trace that it belongs to.
-	trace core.Trace
+	trace traceparent.Trace
 	// address is the address that it came from.
 	address string
 	caller  core.Caller
@@ -55,17 +56,17 @@ func requestOf(r *http.Request) *request {
 
 // with is the HTTP request with this request in its context.
 func (r *request) with(ctx context.Context) *http.Request {
-	return r.http.WithContext(context.WithValue(core.WithTrace(ctx, r.trace), requestKey{}, r))
+	return r.http.WithContext(context.WithValue(traceparent.With(ctx, r.trace), requestKey{}, r))
 }
 
 // traceOf is the trace that a request names, otherwise a new one.
-func traceOf(r *http.Request) core.Trace {
-	if named, ok := core.ParseTraceparent(r.Header.Get("Traceparent")); ok {
+func traceOf(r *http.Request) traceparent.Trace {
+	if named, ok := traceparent.Parse(r.Header.Get("Traceparent")); ok {
 		return named
 	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	return core.Trace{ID: hex.EncodeToString(id[:])}
+	return traceparent.Trace{ID: hex.EncodeToString(id[:])}
 }
 
 // route is the path of the route that a request was for, as it is defined; "" is none.

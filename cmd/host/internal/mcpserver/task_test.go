@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/httpapi"
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
@@ -242,7 +243,7 @@ func TestTrace_IsTheRequests(t *testing.T) {
 	const header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	var heard []string
 	s, err := New(Config{Requests: httpapi.Requests{}, Client: caller(func(ctx context.Context, _ operation.Call, _ string, _ any) (any, error) {
-		if trace := core.TraceOf(ctx); trace.Parent != "" {
+		if trace := traceparent.Of(ctx); trace.Parent != "" {
 			heard = append(heard, trace.String())
 		}
 		return nil, sdk.Errorf(sdk.NotFound, "memory_not_found", "none")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 )
 
 // followTrace continues the trace that a request names in its _meta: over standard input
@@ -15,8 +15,8 @@ func followTrace(next mcp.MethodHandler) mcp.MethodHandler {
 		switch method {
 		case "tools/call", "resources/read": // they have parameters, and call operations
 			if header, is := req.GetParams().GetMeta()["traceparent"].(string); is {
-				if t, valid := core.ParseTraceparent(header); valid {
-					ctx = core.WithTrace(ctx, t)
+				if t, valid := traceparent.Parse(header); valid {
+					ctx = traceparent.With(ctx, t)
 				}
 			}
 		}

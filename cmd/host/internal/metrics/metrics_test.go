@@ -26,6 +26,7 @@ import (
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/policypoint"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -70,32 +71,32 @@ func (b *bench) want(lines ...string) {
 }
 
 // do does work that has an outcome.
-func (b *bench) do(w core.Work, out core.WorkOutcome) {
+func (b *bench) do(w work.Work, out work.Outcome) {
 	_, end := b.work(b.Ctx, w)
 	end(out)
 }
 
 // call is a call of a plugin.
-func call(name string, role sdk.Role) core.Work {
-	return core.Work{Kind: core.WorkCall, Name: name, Role: role}
+func call(name string, role sdk.Role) work.Work {
+	return work.Work{Kind: work.Call, Name: name, Role: role}
 }
 
 // judged is an iteration that made an attempt.
-func judged(iteration int, score, best float64, accepted bool) core.WorkOutcome {
-	return core.WorkOutcome{Attempt: &core.Attempt{Iteration: iteration, Judged: true, Score: score, Accepted: accepted}, BestScore: best}
+func judged(iteration int, score, best float64, accepted bool) work.Outcome {
+	return work.Outcome{Attempt: &core.Attempt{Iteration: iteration, Judged: true, Score: score, Accepted: accepted}, BestScore: best}
 }
 
 // TestMetrics_CountRuns with the scores of their first and their best attempt.
 func TestMetrics_CountRuns(t *testing.T) {
 	b := newBench(t)
 	observer := b.Observe().Work
-	ctx, end := observer.Begin(b.Ctx, core.Work{Kind: core.WorkRun, Name: "w"})
-	for _, out := range []core.WorkOutcome{judged(1, 0.25, 0.25, false), judged(2, 0.75, 0.75, true), {Err: errors.New("away")}} {
-		_, end := observer.Begin(ctx, core.Work{Kind: core.WorkIteration})
+	ctx, end := observer.Begin(b.Ctx, work.Work{Kind: work.Run, Name: "w"})
+	for _, out := range []work.Outcome{judged(1, 0.25, 0.25, false), judged(2, 0.75, 0.75, true), {Err: errors.New("away")}} {
+		_, end := observer.Begin(ctx, work.Work{Kind: work.Iteration})
 		end(out)
 	}
-	end(core.WorkOutcome{Run: &core.Run{Status: core.StatusError}})
-	b.do(core.Work{Kind: core.WorkRun}, core.WorkOutcome{Run: &core.Run{Status: core.StatusPassed}}) // without a loop
+	end(work.Outcome{Run: &core.Run{Status: core.StatusError}})
+	b.do(work.Work{Kind: work.Run}, work.Outcome{Run: &core.Run{Status: core.StatusPassed}}) // without a loop
 	b.want(
 		`reflectory_runs_total{status="error"} 1`, `reflectory_runs_total{status="passed"} 1`, `reflectory_runs_total{status="raised"} 0`,
 		`reflectory_run_seconds_count 2`,
@@ -112,9 +113,9 @@ func TestMetrics_CountCalls(t *testing.T) {
 		b := &bench{New(), &operationtest.World{T: t, Ctx: t.Context()}}
 		_, end := b.work(b.Ctx, call("p", sdk.RoleEvaluate))
 		time.Sleep(2 * time.Second) // of the bubble's clock
-		end(core.WorkOutcome{Results: []core.CallResult{{}, {Err: sdk.Errorf(sdk.Invalid, "odd", "odd")}}})
-		b.do(call("p", sdk.RoleGenerate), core.WorkOutcome{Err: sdk.Errorf(sdk.Timeout, "late", "late")})
-		b.do(call("any/name", sdk.RoleGenerate), core.WorkOutcome{Err: sdk.Errorf(sdk.NotFound, "plugin_not_found", "none")})
+		end(work.Outcome{Results: []work.CallResult{{}, {Err: sdk.Errorf(sdk.Invalid, "odd", "odd")}}})
+		b.do(call("p", sdk.RoleGenerate), work.Outcome{Err: sdk.Errorf(sdk.Timeout, "late", "late")})
+		b.do(call("any/name", sdk.RoleGenerate), work.Outcome{Err: sdk.Errorf(sdk.NotFound, "plugin_not_found", "none")})
 		b.instance("p", plugin.InstanceKilled)
 		families, err := b.registry.Gather()
 		if err != nil {
@@ -207,8 +208,8 @@ func TestMetrics_ShowTheHost(t *testing.T) {
 	b.Memory()
 	b.decided(policypoint.Gate, policypoint.VerdictPromote)
 	b.decided(policypoint.Gate, "a word of a later version")
-	b.do(core.Work{Kind: core.WorkSearch}, core.WorkOutcome{})
-	b.do(core.Work{Kind: core.WorkDelete}, core.WorkOutcome{Err: sdk.Errorf(sdk.Conflict, "state_conflict", "no")})
+	b.do(work.Work{Kind: work.Search}, work.Outcome{})
+	b.do(work.Work{Kind: work.Delete}, work.Outcome{Err: sdk.Errorf(sdk.Conflict, "state_conflict", "no")})
 	b.Request(Request{Route: "/v1/memories/{id}", Method: "GET", Status: 404, Duration: time.Second})
 	b.Request(Request{Method: "BREW", Status: 0})
 	b.want(
@@ -263,10 +264,10 @@ func TestMetrics_SeriesAreFew(t *testing.T) {
 	b := newBench(t)
 	for i := range 10_000 {
 		name := fmt.Sprintf("team/%d", i)
-		b.do(core.Work{Kind: core.WorkRun, Name: name, Namespace: name, RunID: name}, core.WorkOutcome{Run: &core.Run{Status: core.Status(name)}})
-		b.do(core.Work{Kind: core.WorkIteration, Name: name}, judged(1, 1, 1, true))
-		b.do(core.Work{Kind: core.WorkSearch, Name: name, Namespace: name, Query: name}, core.WorkOutcome{Err: sdk.Errorf(sdk.Invalid, name, "%s", name)})
-		b.do(call(name, sdk.RoleGenerate), core.WorkOutcome{Err: sdk.Errorf(sdk.NotFound, "plugin_not_found", "none")})
+		b.do(work.Work{Kind: work.Run, Name: name, Namespace: name, RunID: name}, work.Outcome{Run: &core.Run{Status: core.Status(name)}})
+		b.do(work.Work{Kind: work.Iteration, Name: name}, judged(1, 1, 1, true))
+		b.do(work.Work{Kind: work.Search, Name: name, Namespace: name, Query: name}, work.Outcome{Err: sdk.Errorf(sdk.Invalid, name, "%s", name)})
+		b.do(call(name, sdk.RoleGenerate), work.Outcome{Err: sdk.Errorf(sdk.NotFound, "plugin_not_found", "none")})
 		b.Entry(journal.NamespaceStream(name), entry("agent.job.queued", journal.JobQueued{JobRef: ref(job.Type(name), 0), Namespace: name}))
 		b.decided(policypoint.Gate, name)
 		b.Request(Request{Method: name, Status: i})
@@ -291,8 +292,8 @@ func everything(b *bench, plugins int) {
 		name := fmt.Sprintf("reflectory/plugin-%d", i)
 		for _, role := range []sdk.Role{sdk.RoleGenerate, sdk.RoleEvaluate, sdk.RoleCorrect} {
 			for _, err := range []error{nil, sdk.Errorf(sdk.Invalid, "", ""), sdk.Errorf(sdk.Timeout, "", ""), sdk.Errorf(sdk.Unavailable, "", "")} {
-				b.do(call(name, role), core.WorkOutcome{Err: err})
-				b.do(call(name, role), core.WorkOutcome{Results: make([]core.CallResult, 1)})
+				b.do(call(name, role), work.Outcome{Err: err})
+				b.do(call(name, role), work.Outcome{Results: make([]work.CallResult, 1)})
 			}
 		}
 		for _, e := range plugin.InstanceEvents() {
@@ -304,9 +305,9 @@ func everything(b *bench, plugins int) {
 			b.decided(point, word)
 		}
 	}
-	for _, kind := range []core.WorkKind{core.WorkSearch, core.WorkUpdate, core.WorkDelete} {
+	for _, kind := range []work.Kind{work.Search, work.Update, work.Delete} {
 		for _, code := range sdk.Codes() {
-			b.do(core.Work{Kind: kind}, core.WorkOutcome{Err: sdk.Errorf(code, "", "")})
+			b.do(work.Work{Kind: kind}, work.Outcome{Err: sdk.Errorf(code, "", "")})
 		}
 	}
 	for _, kind := range job.Types() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -16,20 +17,20 @@ const (
 	none     = "none" // there was no attempt, or it wasn't judged
 )
 
-// work counts work by its end. It implements [core.Observer].
-func (m *Metrics) work(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {
+// work counts work by its end. It implements [work.Observer].
+func (m *Metrics) work(ctx context.Context, w work.Work) (context.Context, func(work.Outcome)) {
 	began := time.Now()
 	switch w.Kind {
-	case core.WorkRun:
+	case work.Run:
 		s := &runScores{}
-		return context.WithValue(ctx, runScoresKey{}, s), func(out core.WorkOutcome) { m.run(s, out, time.Since(began)) }
-	case core.WorkIteration:
+		return context.WithValue(ctx, runScoresKey{}, s), func(out work.Outcome) { m.run(s, out, time.Since(began)) }
+	case work.Iteration:
 		s, _ := ctx.Value(runScoresKey{}).(*runScores)
-		return ctx, func(out core.WorkOutcome) { m.iteration(s, out) }
-	case core.WorkCall:
-		return ctx, func(out core.WorkOutcome) { m.call(&w, &out, time.Since(began)) }
+		return ctx, func(out work.Outcome) { m.iteration(s, out) }
+	case work.Call:
+		return ctx, func(out work.Outcome) { m.call(&w, &out, time.Since(began)) }
 	default:
-		return ctx, func(out core.WorkOutcome) { m.memories.WithLabelValues(operationOf(w.Kind), codeOf(out.Err)).Inc() }
+		return ctx, func(out work.Outcome) { m.memories.WithLabelValues(operationOf(w.Kind), codeOf(out.Err)).Inc() }
 	}
 }
 
@@ -52,7 +53,7 @@ func (s *runScores) take(a *core.Attempt, best float64) {
 	s.best, s.hasBest = max(s.best, best), true
 }
 
-func (m *Metrics) run(s *runScores, out core.WorkOutcome, took time.Duration) {
+func (m *Metrics) run(s *runScores, out work.Outcome, took time.Duration) {
 	m.runs.WithLabelValues(known(string(out.Run.Status), statusNames())).Inc()
 	m.runSeconds.Observe(took.Seconds())
 	s.mu.Lock()
@@ -74,7 +75,7 @@ func statusNames() (names []string) {
 }
 
 // iteration counts an iteration of a run, whose scores are nil for a loop outside of one.
-func (m *Metrics) iteration(s *runScores, out core.WorkOutcome) {
+func (m *Metrics) iteration(s *runScores, out work.Outcome) {
 	a, outcome := out.Attempt, none
 	if a != nil && a.Judged {
 		if outcome = rejected; a.Accepted {
@@ -89,7 +90,7 @@ func (m *Metrics) iteration(s *runScores, out core.WorkOutcome) {
 
 // call counts a call of a plugin. A plugin that isn't installed isn't counted: its name
 // may be anything, and nothing was called.
-func (m *Metrics) call(w *core.Work, out *core.WorkOutcome, took time.Duration) {
+func (m *Metrics) call(w *work.Work, out *work.Outcome, took time.Duration) {
 	if sdk.ReasonOf(out.Err) == "plugin_not_found" {
 		return
 	}
@@ -118,13 +119,13 @@ var codes = []string{
 }
 
 // operationOf is what is done with memories.
-func operationOf(kind core.WorkKind) string {
+func operationOf(kind work.Kind) string {
 	switch kind {
-	case core.WorkSearch:
+	case work.Search:
 		return "search"
-	case core.WorkUpdate:
+	case work.Update:
 		return "update"
-	case core.WorkDelete:
+	case work.Delete:
 		return "delete"
 	}
 	return other

@@ -6,7 +6,7 @@ import (
 
 	oteltrace "go.opentelemetry.io/otel/trace"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 )
 
 // ids names traces and spans. A trace that a surface began, for example for a request
@@ -15,7 +15,7 @@ type ids struct{}
 
 // NewIDs implements the SDK's IDGenerator for the first span of a trace.
 func (g ids) NewIDs(ctx context.Context) (id oteltrace.TraceID, span oteltrace.SpanID) {
-	if begun, err := oteltrace.TraceIDFromHex(core.TraceOf(ctx).ID); err == nil {
+	if begun, err := oteltrace.TraceIDFromHex(traceparent.Of(ctx).ID); err == nil {
 		id = begun
 	} else {
 		_, _ = rand.Read(id[:]) // it never fails
@@ -34,7 +34,7 @@ func withCaller(ctx context.Context) context.Context {
 	if oteltrace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
-	begun := core.TraceOf(ctx)
+	begun := traceparent.Of(ctx)
 	id, err := oteltrace.TraceIDFromHex(begun.ID)
 	if err != nil || begun.Parent == "" {
 		return ctx

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/traceparent"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,49 +23,49 @@ const secret = "s3cret"
 // asksModel is the config of a plugin that asks a model.
 var asksModel = json.RawMessage(`{"llm":{"provider":"ollama","model":"llama3.2"},"prompt":"` + secret + `"}`)
 
-// work does a run of two iterations, and a search outside it. Its content is the secret.
-func work(ctx context.Context, t *Tracer) {
-	do := func(ctx context.Context, w core.Work, out core.WorkOutcome, below ...func(context.Context)) {
+// doWork does a run of two iterations, and a search outside it. Its content is the secret.
+func doWork(ctx context.Context, t *Tracer) {
+	do := func(ctx context.Context, w work.Work, out work.Outcome, below ...func(context.Context)) {
 		ctx, end := t.Work(ctx, w)
 		for _, f := range below {
 			f(ctx)
 		}
 		end(out)
 	}
-	call := func(name string, role sdk.Role, config json.RawMessage, r core.CallResult) func(context.Context) {
+	call := func(name string, role sdk.Role, config json.RawMessage, r work.CallResult) func(context.Context) {
 		return func(ctx context.Context) {
-			do(ctx, core.Work{Kind: core.WorkCall, Name: name, Role: role, Config: config}, core.WorkOutcome{Results: []core.CallResult{r}})
+			do(ctx, work.Work{Kind: work.Call, Name: name, Role: role, Config: config}, work.Outcome{Results: []work.CallResult{r}})
 		}
 	}
-	made := core.CallResult{
+	made := work.CallResult{
 		Output: json.RawMessage(`"` + secret + `"`), Usage: sdk.Usage{TokensIn: 7, TokensOut: 5}, Metadata: map[string]string{"model": "llama3.2-3b", "note": secret},
 	}
 	verdict := &sdk.Verdict{Score: 0.25, Feedback: secret, Errors: []sdk.Finding{{Message: secret}}}
 	refused := sdk.Errorf(sdk.Unavailable, "plugin_exited", "%s", secret)
-	iteration := func(n int, out core.WorkOutcome, below ...func(context.Context)) func(context.Context) {
+	iteration := func(n int, out work.Outcome, below ...func(context.Context)) func(context.Context) {
 		return func(ctx context.Context) {
-			do(ctx, core.Work{Kind: core.WorkIteration, Name: "draft", RunID: "r1", Iteration: n}, out, below...)
+			do(ctx, work.Work{Kind: work.Iteration, Name: "draft", RunID: "r1", Iteration: n}, out, below...)
 		}
 	}
 	search := func(ctx context.Context) {
-		do(ctx, core.Work{Kind: core.WorkSearch, Name: "recall", Namespace: "team", Query: secret}, core.WorkOutcome{})
+		do(ctx, work.Work{Kind: work.Search, Name: "recall", Namespace: "team", Query: secret}, work.Outcome{})
 	}
-	do(ctx, core.Work{Kind: core.WorkRun, Name: "mail", RunID: "r1", Namespace: "team"},
-		core.WorkOutcome{Run: &core.Run{Status: core.StatusPassed, Score: 1, Usage: core.RunUsage{Usage: sdk.Usage{TokensIn: 9}}}},
+	do(ctx, work.Work{Kind: work.Run, Name: "mail", RunID: "r1", Namespace: "team"},
+		work.Outcome{Run: &core.Run{Status: core.StatusPassed, Score: 1, Usage: core.RunUsage{Usage: sdk.Usage{TokensIn: 9}}}},
 		search,
-		iteration(1, core.WorkOutcome{Attempt: &core.Attempt{Iteration: 1, Judged: true, Score: 0.25, Feedback: secret, Children: map[string]sdk.Verdict{"schema": {Valid: true, Score: 1}}}},
+		iteration(1, work.Outcome{Attempt: &core.Attempt{Iteration: 1, Judged: true, Score: 0.25, Feedback: secret, Children: map[string]sdk.Verdict{"schema": {Valid: true, Score: 1}}}},
 			call("reflectory/llm-eval", sdk.RoleGenerate, asksModel, made),
-			call("reflectory/schema-eval", sdk.RoleEvaluate, json.RawMessage(`{"schema":"`+secret+`"}`), core.CallResult{Verdict: verdict}),
+			call("reflectory/schema-eval", sdk.RoleEvaluate, json.RawMessage(`{"schema":"`+secret+`"}`), work.CallResult{Verdict: verdict}),
 		),
-		iteration(2, core.WorkOutcome{Err: refused}, func(ctx context.Context) {
-			do(ctx, core.Work{Kind: core.WorkCall, Name: "lua", Role: sdk.RoleCorrect}, core.WorkOutcome{Err: refused})
+		iteration(2, work.Outcome{Err: refused}, func(ctx context.Context) {
+			do(ctx, work.Work{Kind: work.Call, Name: "lua", Role: sdk.RoleCorrect}, work.Outcome{Err: refused})
 		}),
 		// Not judged, though it failed: the generator made nothing.
-		iteration(3, core.WorkOutcome{Attempt: &core.Attempt{Iteration: 3, Judged: true, Errors: []sdk.Finding{{Type: sdk.TypeGeneratorError, Message: secret}}}}),
+		iteration(3, work.Outcome{Attempt: &core.Attempt{Iteration: 3, Judged: true, Errors: []sdk.Finding{{Type: sdk.TypeGeneratorError, Message: secret}}}}),
 	)
-	do(ctx, core.Work{Kind: core.WorkUpdate, Name: "observe", Namespace: "team"}, core.WorkOutcome{})
-	do(ctx, core.Work{Kind: core.WorkDelete, Name: "erase"}, core.WorkOutcome{Err: refused})
-	call("judge", sdk.RoleEvaluate, nil, core.CallResult{Verdict: &sdk.Verdict{Valid: true, Score: 1}})(ctx) // of an evaluation outside a run
+	do(ctx, work.Work{Kind: work.Update, Name: "observe", Namespace: "team"}, work.Outcome{})
+	do(ctx, work.Work{Kind: work.Delete, Name: "erase"}, work.Outcome{Err: refused})
+	call("judge", sdk.RoleEvaluate, nil, work.CallResult{Verdict: &sdk.Verdict{Valid: true, Score: 1}})(ctx) // of an evaluation outside a run
 }
 
 // The spans and events of that work, without content.
@@ -88,7 +90,7 @@ const tree = `
 func TestTracer_SendsWhatIsDone(t *testing.T) {
 	c := newCollector(t)
 	tracer := c.tracer(false)
-	work(t.Context(), tracer)
+	doWork(t.Context(), tracer)
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func TestTracer_SendsWhatIsDone(t *testing.T) {
 func TestTracer_SendsContent(t *testing.T) {
 	c := newCollector(t)
 	tracer := c.tracer(true)
-	work(t.Context(), tracer)
+	doWork(t.Context(), tracer)
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -132,16 +134,16 @@ func TestTracer_SendsContent(t *testing.T) {
 func TestTracer_IsAPartOfTheCallersTrace(t *testing.T) {
 	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	for name, test := range map[string]struct {
-		trace  core.Trace
+		trace  traceparent.Trace
 		spans  int
 		parent string
 	}{
-		"taken on": {core.Trace{ID: id, Parent: parent}, 11, parent}, "begun here": {core.Trace{ID: id}, 11, ""},
-		"not kept": {core.Trace{ID: id, Parent: parent, Unsampled: true}, 0, ""},
+		"taken on": {traceparent.Trace{ID: id, Parent: parent}, 11, parent}, "begun here": {traceparent.Trace{ID: id}, 11, ""},
+		"not kept": {traceparent.Trace{ID: id, Parent: parent, Unsampled: true}, 0, ""},
 	} {
 		c := newCollector(t)
 		tracer := c.tracer(false)
-		work(core.WithTrace(t.Context(), test.trace), tracer)
+		doWork(traceparent.With(t.Context(), test.trace), tracer)
 		if err := tracer.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -166,10 +168,10 @@ func TestTracer_FollowsRequests(t *testing.T) {
 	const id, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	c := newCollector(t)
 	tracer := c.tracer(false)
-	named := core.WithTrace(t.Context(), core.Trace{ID: id, Parent: parent})
+	named := traceparent.With(t.Context(), traceparent.Trace{ID: id, Parent: parent})
 	ctx, end := tracer.Request(named, "POST")
-	_, done := tracer.Work(ctx, core.Work{Kind: core.WorkSearch, Name: "recall"})
-	done(core.WorkOutcome{})
+	_, done := tracer.Work(ctx, work.Work{Kind: work.Search, Name: "recall"})
+	done(work.Outcome{})
 	end(Request{Route: "/v1/recall", Operation: "memory_recall", Code: "ok", Status: 200})
 	for _, r := range []Request{{Code: "unauthenticated", Status: 401}, {Route: "/v1/runs", Operation: "run_list", Code: "store_io", Status: 503}, {Code: "panic"}} {
 		_, end := tracer.Request(named, "BREW")

@@ -9,23 +9,24 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Work follows work by a span. It implements [core.Observer].
-func (t *Tracer) Work(ctx context.Context, w core.Work) (context.Context, func(core.WorkOutcome)) {
+// Work follows work by a span. It implements [work.Observer].
+func (t *Tracer) Work(ctx context.Context, w work.Work) (context.Context, func(work.Outcome)) {
 	ctx = withCaller(ctx)
 	switch w.Kind {
-	case core.WorkRun:
+	case work.Run:
 		return t.run(ctx, &w)
-	case core.WorkIteration:
+	case work.Iteration:
 		return t.iteration(ctx, &w)
-	case core.WorkCall:
+	case work.Call:
 		return t.call(ctx, &w)
-	case core.WorkSearch, core.WorkUpdate, core.WorkDelete:
+	case work.Search, work.Update, work.Delete:
 		return t.memory(ctx, &w)
 	}
-	return ctx, func(core.WorkOutcome) {}
+	return ctx, func(work.Outcome) {}
 }
 
 // begin begins a span.
@@ -44,10 +45,10 @@ func end(span oteltrace.Span, err error) {
 	span.End()
 }
 
-func (t *Tracer) run(ctx context.Context, w *core.Work) (context.Context, func(core.WorkOutcome)) {
+func (t *Tracer) run(ctx context.Context, w *work.Work) (context.Context, func(work.Outcome)) {
 	ctx, span := t.begin(ctx, invokeWorkflow+" "+w.Name, oteltrace.SpanKindInternal,
 		genAIOperation.String(invokeWorkflow), genAIWorkflow.String(w.Name), runID.String(w.RunID), namespace.String(w.Namespace))
-	return ctx, func(out core.WorkOutcome) {
+	return ctx, func(out work.Outcome) {
 		span.SetAttributes(runStatus.String(string(out.Run.Status)), runScore.Float64(out.Run.Score))
 		setUsage(span, out.Run.Usage.Usage)
 		end(span, failureOf(out.Err, out.Run))
@@ -77,11 +78,11 @@ type iterating struct {
 
 type iteratingKey struct{}
 
-func (t *Tracer) iteration(ctx context.Context, w *core.Work) (context.Context, func(core.WorkOutcome)) {
+func (t *Tracer) iteration(ctx context.Context, w *work.Work) (context.Context, func(work.Outcome)) {
 	ctx, span := t.begin(ctx, "iteration", oteltrace.SpanKindInternal, node.String(w.Name), iteration.Int(w.Iteration))
 	made := &iterating{}
 	inner := context.WithValue(ctx, iteratingKey{}, made)
-	return inner, func(out core.WorkOutcome) {
+	return inner, func(out work.Outcome) {
 		if a := out.Attempt; a != nil && a.Judged {
 			span.SetAttributes(accepted.Bool(a.Accepted))
 			judged := ctx
@@ -106,7 +107,7 @@ type model struct {
 
 // call is the span of a plugin's call: the convention's span for a model, if the plugin's
 // config names the model.
-func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(core.WorkOutcome)) {
+func (t *Tracer) call(ctx context.Context, w *work.Work) (context.Context, func(work.Outcome)) {
 	var asked model
 	_ = json.Unmarshal(w.Config, &asked) // what is no such config names no model
 	name, kind := string(w.Role)+" "+w.Name, oteltrace.SpanKindInternal
@@ -118,7 +119,7 @@ func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(
 	}
 	inner, span := t.begin(ctx, name, kind, attributes...)
 	in, _ := ctx.Value(iteratingKey{}).(*iterating)
-	return context.WithValue(inner, iteratingKey{}, (*iterating)(nil)), func(out core.WorkOutcome) {
+	return context.WithValue(inner, iteratingKey{}, (*iterating)(nil)), func(out work.Outcome) {
 		if in != nil && w.Role != sdk.RoleEvaluate {
 			in.maker = inner
 		}
@@ -135,7 +136,7 @@ func (t *Tracer) call(ctx context.Context, w *core.Work) (context.Context, func(
 }
 
 // answered puts the outcome of a plugin's call into a span.
-func (t *Tracer) answered(span oteltrace.Span, isChat bool, out *core.WorkOutcome) {
+func (t *Tracer) answered(span oteltrace.Span, isChat bool, out *work.Outcome) {
 	used := sdk.UsageOf(out.Err)
 	for _, r := range out.Results {
 		used = used.Add(r.Usage)
@@ -153,7 +154,7 @@ func (t *Tracer) answered(span oteltrace.Span, isChat bool, out *core.WorkOutcom
 	setUsage(span, used)
 }
 
-func errorsOf(results []core.CallResult) (errs []error) {
+func errorsOf(results []work.CallResult) (errs []error) {
 	for _, r := range results {
 		errs = append(errs, r.Err)
 	}
@@ -161,7 +162,7 @@ func errorsOf(results []core.CallResult) (errs []error) {
 }
 
 // memory is the span of what is done with memories.
-func (t *Tracer) memory(ctx context.Context, w *core.Work) (context.Context, func(core.WorkOutcome)) {
+func (t *Tracer) memory(ctx context.Context, w *work.Work) (context.Context, func(work.Outcome)) {
 	name := string(w.Kind)
 	ctx, span := t.begin(ctx, name, oteltrace.SpanKindInternal, genAIOperation.String(name), action.String(w.Name))
 	if w.Namespace != "" {
@@ -170,5 +171,5 @@ func (t *Tracer) memory(ctx context.Context, w *core.Work) (context.Context, fun
 	if t.content && w.Query != "" {
 		span.SetAttributes(genAIMemoryQuery.String(bounded(w.Query)))
 	}
-	return ctx, func(out core.WorkOutcome) { end(span, out.Err) }
+	return ctx, func(out work.Outcome) { end(span, out.Err) }
 }

@@ -1,4 +1,4 @@
-package core_test
+package plainfile_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -21,9 +21,11 @@ func fileReaders(t *testing.T, dir string) map[string]func(name string, limit in
 	}
 	t.Cleanup(func() { _ = root.Close() })
 	return map[string]func(string, int64) ([]byte, error){
-		"ReadFile":   func(name string, limit int64) ([]byte, error) { return core.ReadFile(filepath.Join(dir, name), limit) },
-		"ReadInput":  func(name string, limit int64) ([]byte, error) { return core.ReadInput(filepath.Join(dir, name), limit) },
-		"ReadFileIn": func(name string, limit int64) ([]byte, error) { return core.ReadFileIn(root, name, limit) },
+		"ReadFile": func(name string, limit int64) ([]byte, error) { return plainfile.Read(filepath.Join(dir, name), limit) },
+		"ReadInput": func(name string, limit int64) ([]byte, error) {
+			return plainfile.ReadInput(filepath.Join(dir, name), limit)
+		},
+		"ReadFileIn": func(name string, limit int64) ([]byte, error) { return plainfile.ReadIn(root, name, limit) },
 	}
 }
 
@@ -81,9 +83,9 @@ func TestAFileIsReadWithinItsFolder(t *testing.T) {
 }
 
 func TestAStreamIsReadUpToItsBound(t *testing.T) {
-	if data, err := core.ReadAll("standard input", strings.NewReader("abc"), 3); err != nil || string(data) != "abc" {
+	if data, err := plainfile.ReadAll("standard input", strings.NewReader("abc"), 3); err != nil || string(data) != "abc" {
 		t.Errorf("%q, %v", data, err)
 	}
-	_, err := core.ReadAll("standard input", strings.NewReader("abcd"), 3)
+	_, err := plainfile.ReadAll("standard input", strings.NewReader("abcd"), 3)
 	wantRefusal(t, "a long one", err, "file_too_large", "standard input has more than 3 bytes")
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package core_test
+package plainfile_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/plainfile"
 )
 
 // TestOnlyAnInputMayBeAPipeOrDevice: a pipe that nobody writes to is refused at
@@ -24,14 +24,14 @@ func TestOnlyAnInputMayBeAPipeOrDevice(t *testing.T) {
 		_, err := readers[name]("pipe", 100)
 		wantRefusal(t, name, err, "file_unreadable", "it is a named pipe")
 	}
-	_, err := core.ReadFile("/dev/zero", 100)
+	_, err := plainfile.Read("/dev/zero", 100)
 	wantRefusal(t, "a device as a file", err, "file_unreadable", "it is a device")
-	_, err = core.ReadInput("/dev/zero", 100)
+	_, err = plainfile.ReadInput("/dev/zero", 100)
 	wantRefusal(t, "a device as an input", err, "file_too_large", "more than 100 bytes")
 
 	written := make(chan error)
 	go func() { written <- os.WriteFile(pipe, []byte("from a pipe"), 0) }()
-	if data, err := core.ReadInput(pipe, 100); err != nil || string(data) != "from a pipe" {
+	if data, err := plainfile.ReadInput(pipe, 100); err != nil || string(data) != "from a pipe" {
 		t.Errorf("from a pipe: %q, %v", data, err)
 	}
 	if err := <-written; err != nil {

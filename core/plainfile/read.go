@@ -1,4 +1,6 @@
-package core
+// Package plainfile reads files that users name: never blocking on what isn't a plain file,
+// within a limit, and with an error that says what to do.
+package plainfile
 
 import (
 	"cmp"
@@ -12,17 +14,17 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// ReadFile reads a plain file of up to limit bytes, and never blocks: a named pipe, a
+// Read reads a plain file of up to limit bytes, and never blocks: a named pipe, a
 // device or a folder is refused. If there is no such file, the error is sdk.NotFound,
 // reason "file_not_found", and fs.ErrNotExist; if it is larger, sdk.Exhausted,
 // "file_too_large"; otherwise sdk.Invalid, "file_unreadable".
-func ReadFile(path string, limit int64) ([]byte, error) {
+func Read(path string, limit int64) ([]byte, error) {
 	return readPlain(os.OpenFile, path, path, limit)
 }
 
-// ReadFileIn is [ReadFile] within a folder. Links that lead out of the folder aren't
+// ReadIn is [Read] within a folder. Links that lead out of the folder aren't
 // followed.
-func ReadFileIn(folder *os.Root, name string, limit int64) ([]byte, error) {
+func ReadIn(folder *os.Root, name string, limit int64) ([]byte, error) {
 	return readPlain(folder.OpenFile, name, filepath.Join(folder.Name(), name), limit)
 }
 
@@ -41,7 +43,7 @@ func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path
 }
 
 // ReadInput reads an input that the user named, of up to limit bytes, as [OpenInput]
-// opens it. Its errors are [ReadFile]'s.
+// opens it. Its errors are [Read]'s.
 func ReadInput(path string, limit int64) ([]byte, error) {
 	file, err := OpenInput(path)
 	if err != nil {
@@ -53,7 +55,7 @@ func ReadInput(path string, limit int64) ([]byte, error) {
 
 // OpenInput opens an input that the user named: a file, or a stream such as a pipe from
 // the shell. For a pipe it waits until there is a writer. A folder is refused. The
-// caller limits what it reads. Its errors are [ReadFile]'s.
+// caller limits what it reads. Its errors are [Read]'s.
 func OpenInput(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -1,8 +1,11 @@
-package core
+// Package traceparent has the trace of W3C's trace context that a request is part of.
+package traceparent
 
 import (
 	"context"
 	"strings"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Trace is the trace that a request is a part of, as in W3C's trace context. A surface
@@ -18,13 +21,13 @@ type Trace struct {
 	Unsampled bool
 }
 
-// traceparent is the header of a trace: version, trace, parent, flags.
-var traceparent = Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+// form is the header of a trace: version, trace, parent, flags.
+var form = core.Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
 
-// ParseTraceparent reads the whole value of a traceparent header. It returns false for an
+// Parse reads the whole value of a traceparent header. It returns false for an
 // invalid value, which is to be ignored.
-func ParseTraceparent(header string) (Trace, bool) {
-	parts := traceparent().FindStringSubmatch(header)
+func Parse(header string) (Trace, bool) {
+	parts := form().FindStringSubmatch(header)
 	if parts == nil || parts[1] == "ff" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {
 		return Trace{}, false
 	}
@@ -41,15 +44,15 @@ func (t Trace) String() string {
 	return "00-" + t.ID + "-" + t.Parent + "-" + flags
 }
 
-type traceKey struct{}
+type contextKey struct{}
 
-// WithTrace returns a context of work that belongs to a trace.
-func WithTrace(ctx context.Context, t Trace) context.Context {
-	return context.WithValue(ctx, traceKey{}, t)
+// With returns a context of work that belongs to a trace.
+func With(ctx context.Context, t Trace) context.Context {
+	return context.WithValue(ctx, contextKey{}, t)
 }
 
-// TraceOf is the trace that a context belongs to; the zero Trace for none.
-func TraceOf(ctx context.Context) Trace {
-	t, _ := ctx.Value(traceKey{}).(Trace)
+// Of is the trace that a context belongs to; the zero Trace for none.
+func Of(ctx context.Context) Trace {
+	t, _ := ctx.Value(contextKey{}).(Trace)
 	return t
 }
