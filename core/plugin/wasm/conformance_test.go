@@ -87,7 +87,11 @@ func TestBatchesKeepTheirOrder(t *testing.T) {
 
 func TestAReactorsOutputCanBeWatched(t *testing.T) {
 	d := newDriver(t, wasm.Options{})
-	for _, path := range []string{goGuest(t, "c-shared"), cGuest} {
+	paths := []string{cGuest}
+	if !testing.Short() {
+		paths = append(paths, goGuest(t, "c-shared"))
+	}
+	for _, path := range paths {
 		i := start(t, d, plugin.Installed{Path: path})
 		var pieces []string
 		results, err := i.Generate(t.Context(), do("x"), []*sdk.GenerateRequest{{Emit: func(p string) { pieces = append(pieces, p) }}})
@@ -132,7 +136,10 @@ func TestAGuestSeesNothingOfItsHost(t *testing.T) {
 
 func TestNoCallLeaksToTheNextUnlessItIsAskedFor(t *testing.T) {
 	d := newDriver(t, wasm.Options{})
-	modules := map[string]string{"go": goGuest(t, "c-shared"), "c": cGuest, "table": cTable}
+	modules := map[string]string{"c": cGuest, "table": cTable}
+	if !testing.Short() {
+		modules["go"] = goGuest(t, "c-shared")
+	}
 	for name, path := range modules {
 		for _, isolated := range []bool{false, true} {
 			i := start(t, d, plugin.Installed{Path: path, Isolated: isolated})
@@ -193,10 +200,12 @@ func TestAnOldInstanceIsReplaced(t *testing.T) {
 func TestEveryRunIsTheSame(t *testing.T) {
 	runs := coretest.Cases(8, coretest.Heavy(50, 1000))
 	d := newDriver(t, wasm.Options{})
-	for _, tt := range []struct{ path, do string }{
-		{goGuest(t, "c-shared"), "world"}, {goGuest(t, "c-shared"), "fail"}, {goGuest(t, "exe"), "world"},
-		{cGuest, "work"}, {cGuest, "grow"}, {cGuest, "nan"}, {cGuest, "itemerror"}, {cTable, ""},
-	} {
+	type guest struct{ path, do string }
+	guests := []guest{{cGuest, "work"}, {cGuest, "grow"}, {cGuest, "nan"}, {cGuest, "itemerror"}, {cTable, ""}}
+	if !testing.Short() {
+		guests = append(guests, guest{goGuest(t, "c-shared"), "world"}, guest{goGuest(t, "c-shared"), "fail"}, guest{goGuest(t, "exe"), "world"})
+	}
+	for _, tt := range guests {
 		seen := map[string]int{}
 		for _, isolated := range []bool{false, true} {
 			for _, instances := range []int{1, 2} {

@@ -44,6 +44,7 @@ func correct(i plugin.Instance, c plugin.Config, output string) (string, error) 
 }
 
 func TestExtismPluginsRunAsTheyAre(t *testing.T) {
+	coretest.Long(t)
 	d := newDriver(t, wasm.Options{})
 	for _, tt := range []struct{ name, config, input, want string }{
 		{"count_vowels", `{"function":"count_vowels"}`, `"hello world"`, `{"count":3,"total":3,"vowels":"aeiouAEIOU"}`},

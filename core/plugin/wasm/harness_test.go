@@ -72,6 +72,7 @@ const modules = "../../../testdata/modules"
 // goGuest is the path of the guest in testdata/guest, as a reactor or a command.
 func goGuest(t testing.TB, mode string) string {
 	t.Helper()
+	coretest.Long(t) // it takes seconds to build and to compile
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if path := shared.modules[mode]; path != "" {

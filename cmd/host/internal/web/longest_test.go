@@ -268,7 +268,8 @@ func TestPages_LongestTexts(t *testing.T) {
 		return
 	}
 	s, paths := longestSite(t)
-	for _, path := range paths {
+	for i := 0; i < len(paths); i += coretest.Cases(5, 1) {
+		path := paths[i]
 		a := s.get(path)
 		if a.StatusCode != http.StatusOK {
 			t.Errorf("%.200s: %d %.500s", path, a.StatusCode, a.body)
