@@ -3,13 +3,17 @@ package loop_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
 
 func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
 	sizes := map[int]int{}
@@ -28,6 +32,9 @@ func TestTheHistoryThatPluginsSeeGrowsLinearly(t *testing.T) {
 }
 
 func TestAnOutputThatHoldsTheStateDoesNotNestTheHistory(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for name, form := range map[string]string{"as it is": "%s", "in an object": `{"seen":%s}`, "in a list": `{"a":[[%s]]}`} {
 		t.Run(name, func(t *testing.T) { holdsTheState(t, form) })
 	}
@@ -78,6 +85,9 @@ func TestPluginsAreSentTheNewestTwentyAttemptsByDefault(t *testing.T) {
 }
 
 func TestLargeAttemptsAreSentAsFarAsTheyFit(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for size, want := range map[int][]int{
 		100 << 10: {1, 2, 3, 4}, 600 << 10: {2, 3, 4}, 1<<21 - 1<<8: {4}, 1 << 21: nil,
 	} {

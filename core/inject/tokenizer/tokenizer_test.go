@@ -2,10 +2,15 @@ package tokenizer
 
 import (
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
+
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
 
 // TestCount_IsThatOfOpenAI: the numbers come from OpenAI's guide "How to count tokens with tiktoken",
 // and of lines that hold only spaces, which some counters get wrong.
@@ -30,6 +35,9 @@ func TestCount_IsThatOfOpenAI(t *testing.T) {
 // TestFirst_IsABeginning: of whole characters, with no more tokens than asked for, and all of the text in
 // the end.
 func TestFirst_IsABeginning(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	r := rand.New(rand.NewPCG(1, 9))
 	for range 12 {
 		text := randomText(r)

@@ -169,7 +169,7 @@ func (w *world) watchFile(line string, texts ...string) {
 	c.end()
 }
 
-func TestProgress_ChecksCountWhatTheyRead(t *testing.T) {
+func TestChecks_CountWhatTheyRead(t *testing.T) {
 	w, _ := manyMemories(t)
 	w.watchFile("store check", "checking …", ",000 records", "everything agrees")
 	w.watchFile("store check --repair", "rebuilding derived data …", ",000 records", "checking …", "everything agrees")
