@@ -166,9 +166,9 @@ func TestTheCatalogueHasEveryEvent(t *testing.T) {
 		t.Errorf("not sorted, or twice: %v", known)
 	}
 	written := typesInSource(t)
-	slices.Sort(written)
-	if !slices.Equal(known, written) {
-		t.Errorf("the catalogue has\n%q\nthe source\n%q", known, written)
+	isKnown := func(name string) bool { return slices.Contains(known, name) }
+	if lacking := slices.DeleteFunc(written, isKnown); len(lacking) > 0 {
+		t.Errorf("add a zero value of each of these events to the list at the end of its file event_*.go: %q", lacking)
 	}
 }
 
