@@ -71,10 +71,10 @@ func every(pause time.Duration, do func(context.Context)) (stop func()) {
 // copied has the digests of what every database has.
 type copied struct{ policies, settings string }
 
-// Look compares the policies and settings of the databases that are open. A host does this
+// Compare compares the policies and settings of the databases that are open. A host does this
 // by itself every 2 s. If a database can't be read, that is reported elsewhere, and changes
 // nothing here.
-func (c *Copies) Look(ctx context.Context) {
+func (c *Copies) Compare(ctx context.Context) {
 	if !isClosed(c.own.Policies.opened) {
 		return
 	}

@@ -174,15 +174,15 @@ func (t *Tenants) here(tenant string) error {
 		WithHint("do it for one tenant after the other").WithDetail("tenant", tenant)
 }
 
-// hereMemories are the memories of a run. They refuse to recall from another database. The store
+// sameDatabaseMemories are the memories of a run. They refuse to recall from another database. The store
 // refuses writes to another database.
-type hereMemories struct {
+type sameDatabaseMemories struct {
 	core.Memories
 	tenants *Tenants
 }
 
 // Recall implements [core.Memories].
-func (m hereMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
+func (m sameDatabaseMemories) Recall(ctx context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
 	if err := m.tenants.Holds(r.Namespace); err != nil {
 		return nil, err
 	}

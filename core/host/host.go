@@ -230,7 +230,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 			all.of[tenant] = h
 		}
 	}
-	stop := every(copiesEvery, main.Copies.Look)
+	stop := every(copiesEvery, main.Copies.Compare)
 	main.closers.add(func() error { stop(); return nil })
 	return main, nil
 }

@@ -33,7 +33,7 @@ type Workers struct {
 
 // newJobs makes the queue.
 func (w *Workers) newJobs(to *journal.Writer, sole bool) (*job.Repository, error) {
-	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: w.notify, Progressed: w.progress.tell}
+	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: w.notify, Progressed: w.progress.report}
 	if w.config.shared() {
 		o.Time = store.Time
 	}
@@ -170,8 +170,8 @@ type progress struct {
 	followers map[string]map[chan float64]bool // by the job
 }
 
-// tell is job.Options.Progressed.
-func (p *progress) tell(jobID string, to float64) {
+// report is job.Options.Progressed.
+func (p *progress) report(jobID string, to float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for follower := range p.followers[jobID] {

@@ -76,7 +76,7 @@ func (m *Membership) Join(ctx context.Context, o JoinOptions) error {
 			policies, _ := m.policies.Active() // readiness reports why they can't be used
 			r.PolicyEpoch = policies.Epoch
 		},
-		Looked: orphans.look, Drained: func(ctx context.Context) { m.drained(ctx, o.Pool) },
+		Looked: orphans.takeOverAll, Drained: func(ctx context.Context) { m.drained(ctx, o.Pool) },
 		Report: func(err error) { m.config.warn(sdk.Wrap("work with the other hosts", err)) },
 	})
 	if err != nil {

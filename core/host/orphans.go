@@ -41,9 +41,9 @@ func newOrphans(ctx context.Context, of *Membership, takeOver func(context.Conte
 	return &orphans{of: of, takeOver: takeOver, ctx: ctx, cancel: cancel, running: map[string]bool{}, waits: map[string]time.Time{}}
 }
 
-// look takes over runs of hosts that are gone, and removes the records of hosts that have
+// takeOverAll takes over runs of hosts that are gone, and removes the records of hosts that have
 // no runs left.
-func (o *orphans) look(ctx context.Context) {
+func (o *orphans) takeOverAll(ctx context.Context) {
 	m := o.of
 	member := m.member.Load()
 	if member == nil || member.Draining() {

@@ -50,11 +50,11 @@ type pluginGenerator struct{ *reflectionCall }
 
 // Generate implements [reflection.Generator].
 func (g pluginGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*reflection.Answer, error) {
-	return g.ask(ctx, g.target, ask.Key, jsontext.MustEncode(ask))
+	return g.callModel(ctx, g.target, ask.Key, jsontext.MustEncode(ask))
 }
 
-// ask calls the plugin.
-func (c *reflectionCall) ask(ctx context.Context, target core.Target, key string, state json.RawMessage) (*reflection.Answer, error) {
+// callModel calls the plugin.
+func (c *reflectionCall) callModel(ctx context.Context, target core.Target, key string, state json.RawMessage) (*reflection.Answer, error) {
 	answer, err := core.PluginGenerator(c.plugins, target).Generate(plugin.WithScope(ctx, c.scope), &sdk.GenerateRequest{
 		Call: sdk.Call{Role: sdk.RoleGenerate, IdempotencyKey: key}, State: state,
 	})
@@ -75,7 +75,7 @@ type modelGenerator struct {
 func (g modelGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*reflection.Answer, error) {
 	target := g.target
 	target.Config = jsontext.MustEncode(map[string]any{"llm": g.llm, "system": systemOf(ask), "prompt": promptOf(ask)})
-	return g.ask(ctx, target, ask.Key, json.RawMessage(`{}`))
+	return g.callModel(ctx, target, ask.Key, json.RawMessage(`{}`))
 }
 
 // The system prompts of the two tasks.

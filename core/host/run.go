@@ -114,7 +114,7 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 	}
 	memories := o.Memories
 	if memories == nil {
-		memories = hereMemories{r.memories, r.tenants}
+		memories = sameDatabaseMemories{r.memories, r.tenants}
 	}
 	injector := o.Injector
 	if injector == nil {
@@ -146,7 +146,7 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 	if recalls(plan) {
 		r.memories.Warm(namespace)
 	}
-	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: teacher{r.memories, r.evidence, namespace}}
+	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: runReporter{r.memories, r.evidence, namespace}}
 	ctx, end := r.config.Observe.Work.Begin(ctx, work.Work{Kind: work.Run, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
 	r.ended.Add(1)
@@ -163,8 +163,8 @@ func recalls(plan *workflow.Plan) bool {
 	})
 }
 
-// teacher reports to the memories how runs went.
-type teacher struct {
+// runReporter reports to the memories how runs went.
+type runReporter struct {
 	*memory.Memories
 	evidence  *gate.Recorder
 	namespace string // of the run
@@ -172,14 +172,14 @@ type teacher struct {
 
 // AddDAG implements [workflow.Teacher]. Each namespace has its own graph of a workflow: otherwise a
 // run could change the evidence on memories that its caller doesn't reach, by the workflow's name.
-func (t teacher) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
+func (t runReporter) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	own := *dag
 	own.Workflow = gate.RunWorkflow(t.namespace, dag.Workflow)
 	return t.evidence.AddDAG(ctx, &own)
 }
 
 // AddTools implements [workflow.Teacher].
-func (t teacher) AddTools(ctx context.Context, outcomes []core.ToolOutcome) error {
+func (t runReporter) AddTools(ctx context.Context, outcomes []core.ToolOutcome) error {
 	var errs []error
 	for i := range outcomes { // one by one, so that one that is gone doesn't refuse the others
 		if _, err := t.evidence.RecordTools(ctx, outcomes[i:i+1]); err != nil && sdk.CodeOf(err) != sdk.NotFound {

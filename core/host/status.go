@@ -130,7 +130,7 @@ type WASMStatus struct {
 // Status describes the host without changing anything. It opens no store and starts no
 // plugin.
 func (h *Host) Status() *Status {
-	s := Look(h.Config.Settings, h.Config.Version, h.Config.Notices)
+	s := UnopenedStatus(h.Config.Settings, h.Config.Version, h.Config.Notices)
 	s.Server = h.Config.Server
 	if h.Config.Store != nil {
 		s.Store = StoreStatus{Exists: true, Durability: s.Store.Durability}
@@ -148,9 +148,9 @@ func (s *Storage) Bytes() (int64, error) {
 	return presence.Bytes, err
 }
 
-// Look is the status of a host that may not be opened. notices receives what the operator
+// UnopenedStatus is the status of a host that may not be opened. notices receives what the operator
 // should know; nil drops it.
-func Look(c *config.Config, program string, notices func(Notice)) *Status {
+func UnopenedStatus(c *config.Config, program string, notices func(Notice)) *Status {
 	if notices == nil {
 		notices = func(Notice) {}
 	}
@@ -164,25 +164,25 @@ func Look(c *config.Config, program string, notices func(Notice)) *Status {
 	}
 	if c.Shared() {
 		s.Store = StoreStatus{Exists: true, Durability: c.Durability}
-		s.Store.lookAtDatabase(c)
+		s.Store.readDatabase(c)
 	} else {
-		s.Store.lookAtFolder()
+		s.Store.readFolder()
 	}
 	var err error
 	s.WASM.Usage, err = wasm.Measure(s.WASM.Folder)
 	s.WASM.Problem = core.NewErrorInfo(err)
-	s.Plugins.Problem = core.NewErrorInfo(s.lookAtPlugins(c, notices))
+	s.Plugins.Problem = core.NewErrorInfo(s.readPlugins(c, notices))
 	return s
 }
 
-// lookAtFolder fills in what the files show.
-func (s *StoreStatus) lookAtFolder() {
+// readFolder fills in what the files show.
+func (s *StoreStatus) readFolder() {
 	presence, err := pebble.Look(s.Folder)
 	s.Exists, s.Bytes, s.Holder, s.Problem = presence.Exists, presence.Bytes, presence.Holder, core.NewErrorInfo(err)
 }
 
-// lookAtDatabase asks the database, and waits for it for a few seconds at most.
-func (s *StoreStatus) lookAtDatabase(c *config.Config) {
+// readDatabase asks the database, and waits for it for a few seconds at most.
+func (s *StoreStatus) readDatabase(c *config.Config) {
 	server, err := postgres.Look(context.Background(), databaseOptions(c, nil))
 	s.Database = &DatabaseStatus{Name: postgres.Name(c.Store.Value), Version: server.Version, Standby: server.Standby}
 	if s.Problem = core.NewErrorInfo(err); err == nil && server.Standby == "" {
@@ -190,7 +190,7 @@ func (s *StoreStatus) lookAtDatabase(c *config.Config) {
 	}
 }
 
-func (s *Status) lookAtPlugins(c *config.Config, notices func(Notice)) error {
+func (s *Status) readPlugins(c *config.Config, notices func(Notice)) error {
 	set, err := OpenSet(c, notices)
 	if err != nil {
 		return err

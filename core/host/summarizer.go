@@ -56,13 +56,13 @@ func (s summarizer) Summarize(ctx context.Context, m *core.Memory) (string, erro
 }
 
 func (s summarizer) pattern(ctx context.Context, m *core.Memory) (string, error) {
-	pattern, _, err := s.ask(ctx, m.Namespace, summarySystem, "pattern", summarized{m.Title, m.Content})
+	pattern, _, err := s.callModel(ctx, m.Namespace, summarySystem, "pattern", summarized{m.Title, m.Content})
 	return pattern, err
 }
 
-// ask asks the model about data, which is sent as JSON. The answer is JSON too: an object with
+// callModel asks the model about data, which is sent as JSON. The answer is JSON too: an object with
 // the text in a member. What the model only quotes from the data is no answer.
-func (s summarizer) ask(ctx context.Context, namespace, system, member string, data any) (text string, used sdk.Usage, err error) {
+func (s summarizer) callModel(ctx context.Context, namespace, system, member string, data any) (text string, used sdk.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.SummaryTime)
 	defer cancel()
 	plugins, ctx, err := s.plugins.scoped(ctx, Need{LLM: s.llm, Namespace: namespace})

@@ -72,7 +72,7 @@ func (s summarizer) sumUp(ctx context.Context, c *memory.SessionContext, old []m
 		}
 	}
 	about.Turns = newest(about.Turns, maxSummed)
-	text, used, err := s.ask(ctx, c.Namespace, fmt.Sprintf(windowSystem, room), "summary", about)
+	text, used, err := s.callModel(ctx, c.Namespace, fmt.Sprintf(windowSystem, room), "summary", about)
 	if done.Usage = used; err != nil {
 		return err
 	}

@@ -285,7 +285,7 @@ func TestTenants_PoliciesAndSettingsAreCopied(t *testing.T) {
 	look := func(want string) {
 		t.Helper()
 		for range 2 {
-			w.Host.Copies.Look(w.Ctx)
+			w.Host.Copies.Compare(w.Ctx)
 		}
 		if err := w.Host.Unready(); sdk.ReasonOf(err) != want || err != nil && !strings.Contains(err.Error(), "team") {
 			t.Errorf("unready: %v, not %q", err, want)

@@ -91,7 +91,7 @@ func Suites() (ids []uint16) {
 
 // Get is the certificate for a handshake: it fits [tls.Config.GetCertificate].
 func (f *Files) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	f.look()
+	f.readAgain()
 	return f.current.Load(), nil
 }
 
@@ -123,8 +123,8 @@ func secret(path string) error {
 		WithHint("make it readable only by the server's user: chmod 600 %s", path)
 }
 
-// look reads the files again, if it is time.
-func (f *Files) look() {
+// readAgain reads the files again, if it is time.
+func (f *Files) readAgain() {
 	if !f.mu.TryLock() {
 		return // another goroutine does
 	}

@@ -183,7 +183,7 @@ func TestFiles_RenewalKeepsConnections(t *testing.T) {
 	}
 	second := pair(t, w.cert, w.key, 2000*time.Hour, "host.example.org")
 	w.clock.Advance(lookEvery)
-	w.look()
+	w.readAgain()
 	if !ask(open).Equal(first) {
 		t.Error("the open connection was dropped")
 	}
@@ -249,7 +249,7 @@ func TestFiles_RenewalUnderLoad(t *testing.T) {
 		for _, file := range [][2]string{{"c", w.cert}, {"k", w.key}} {
 			must(t, os.Rename(filepath.Join(dir, fmt.Sprint(i, file[0])), file[1]))
 			w.clock.Advance(lookEvery)
-			w.look()
+			w.readAgain()
 		}
 	}
 	close(stop)

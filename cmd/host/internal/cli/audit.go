@@ -33,7 +33,7 @@ func auditHeadCommand(a *App) *cobra.Command {
 with write access to the data folder can change it: audit verify --head later proves
 that nothing was changed or cut off.`,
 		Example:   "  reflectory audit head > head.txt",
-		Operation: "audit_head", In: &operation.AuditHead{}, Reads: true,
+		Operation: "audit_head", In: &operation.AuditHead{}, NeedsStore: true,
 		Print: func(out *output, head *operation.Head) error { return out.say("%s", head.Text) },
 	}.command(a)
 }

@@ -36,7 +36,7 @@ includes the policies, the lock, the trust file, the copied packages, the prompt
 and the role mixes. The command
 names what it leaves out.`,
 		Example:   "  reflectory store backup backups/monday --all",
-		Operation: "store_backup", In: in, Args: []*string{&in.Folder}, Reads: true, Doing: "copying …",
+		Operation: "store_backup", In: in, Args: []*string{&in.Folder}, NeedsStore: true, Doing: "copying …",
 		Prepare: func(*cobra.Command, []string) error { return absolutePath(&in.Folder) },
 		Print:   printBackup,
 	}.command(a)

@@ -29,8 +29,8 @@ func stopPool(p *job.Pool) error {
 	return p.Stop(ctx)
 }
 
-// leftWaiting describes the jobs that are left in the queue.
-type leftWaiting struct {
+// waitingJobs describes the jobs that are left in the queue.
+type waitingJobs struct {
 	// Queued is how many jobs still wait, and Next when the first postponed job may run.
 	Queued int        `json:"queued"`
 	Next   *time.Time `json:"next,omitempty"`
@@ -92,7 +92,7 @@ func (a *App) workOnJobs(ctx context.Context, untilIdle bool) (err error) {
 }
 
 func (out *output) printWorked(left job.Idle) error {
-	w := leftWaiting{Queued: left.Queued}
+	w := waitingJobs{Queued: left.Queued}
 	said := "nothing waits"
 	if left.Queued > 0 {
 		said = plural(left.Queued, "job waits", "jobs wait") + " still"

@@ -120,7 +120,7 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	dir := k.app.config.DataDir.Value
 	there, err := client.Serves(ctx, dir)
 	if err == nil && !there {
-		if err = k.take(ctx); err == nil {
+		if err = k.serve(ctx); err == nil {
 			return client.Local{Open: k.app.openHost}, nil
 		}
 		var serves error
@@ -137,10 +137,10 @@ func (k *keeper) client(ctx context.Context) (client.Client, error) {
 	return k.remote, nil
 }
 
-// take opens the store, works on its jobs, continues the runs that an earlier server left, and
+// serve opens the store, works on its jobs, continues the runs that an earlier server left, and
 // listens on the socket, as a server without TCP. If servers share the store, its jobs and runs
 // are left to them.
-func (k *keeper) take(ctx context.Context) (err error) {
+func (k *keeper) serve(ctx context.Context) (err error) {
 	a := k.app
 	// This isn't the call's context, since the host outlives the call.
 	h, err := a.openHost(context.WithoutCancel(ctx))

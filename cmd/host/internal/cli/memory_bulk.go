@@ -22,7 +22,7 @@ func observeFile(a *App, c *cobra.Command, path string, common *core.ObserveRequ
 		return err
 	}
 	ctx := c.Context()
-	in := &intake{app: a}
+	in := &observeBatch{app: a}
 	a.out.term.Status("storing …")
 	for line, err := range a.input.jsonLines(path) {
 		if err == nil {
@@ -47,8 +47,8 @@ func observeFile(a *App, c *cobra.Command, path string, common *core.ObserveRequ
 	return nil
 }
 
-// intake stores memories in batches.
-type intake struct {
+// observeBatch stores memories in batches.
+type observeBatch struct {
 	app   *App
 	batch []*core.ObserveRequest
 	// first and last are the lines of the batch; done is the last line that is stored.
@@ -59,7 +59,7 @@ type intake struct {
 }
 
 // add adds a line, and stores the batch if it is complete.
-func (in *intake) add(ctx context.Context, line jsonLine, common *core.ObserveRequest) error {
+func (in *observeBatch) add(ctx context.Context, line jsonLine, common *core.ObserveRequest) error {
 	r := &core.ObserveRequest{Namespace: common.Namespace, Tags: slices.Clone(common.Tags)}
 	if err := line.decode(r); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (in *intake) add(ctx context.Context, line jsonLine, common *core.ObserveRe
 }
 
 // flush stores the batch.
-func (in *intake) flush(ctx context.Context) error {
+func (in *observeBatch) flush(ctx context.Context) error {
 	if len(in.batch) == 0 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (in *intake) flush(ctx context.Context) error {
 }
 
 // failed adds to an error which lines were stored before it.
-func (in *intake) failed(err error) error {
+func (in *observeBatch) failed(err error) error {
 	if in.done.number == 0 {
 		return sdk.Wrap("nothing was stored", err)
 	}

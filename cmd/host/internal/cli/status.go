@@ -64,7 +64,7 @@ func currentStatus(ctx context.Context, a *App) (*host.Status, error) {
 		return do[host.Status](ctx, a, "status", &operation.StatusGet{})
 	}
 	if _, err := a.openHost(ctx); err != nil {
-		s := host.Look(a.config, version, a.notice)
+		s := host.UnopenedStatus(a.config, version, a.notice)
 		s.Problem = core.NewErrorInfo(err)
 		return s, nil
 	}

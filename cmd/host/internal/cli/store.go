@@ -24,7 +24,7 @@ func storeCheckCommand(a *App) *cobra.Command {
 intact. --repair first rebuilds derived data, such as indices.
 Exit codes: 0 everything agrees, 3 it doesn't.`,
 		Example:   "  reflectory store check",
-		Operation: "store_check", In: in, Reads: true, Doing: "checking …",
+		Operation: "store_check", In: in, NeedsStore: true, Doing: "checking …",
 		Print: printStoreChecked,
 		End:   func(checked *operation.StoreChecked) error { return exitNotValidUnless(checked.Valid, nil) },
 	}.command(a)

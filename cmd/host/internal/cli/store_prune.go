@@ -20,7 +20,7 @@ from its end; one that can be resumed stays. The files are JSON Lines and hold c
 but no texts of memories; they may be moved elsewhere. The journal keeps a seal of each
 file: audit verify checks what remains, and with --segment also the file.`,
 		Example:   "  reflectory store prune --dry-run\n  reflectory store prune --out archive",
-		Operation: "store_prune", In: in, Reads: true, Doing: "looking for old decisions and runs …",
+		Operation: "store_prune", In: in, NeedsStore: true, Doing: "looking for old decisions and runs …",
 		Prepare: func(*cobra.Command, []string) error { return absolutePath(&in.Folder) },
 		Print:   printStorePruned,
 	}.command(a)

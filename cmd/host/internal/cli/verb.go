@@ -38,9 +38,9 @@ type verb[Out any] struct {
 	// Doing is shown while the operation works, such as "checking …"; "" is what the operation itself
 	// reports.
 	Doing string
-	// Reads is whether the command has nothing to do in a new store: it then warns that the folder
+	// NeedsStore is whether the command has nothing to do in a new store: it then warns that the folder
 	// may be misspelt.
-	Reads bool
+	NeedsStore bool
 	// Print prints a result for people; with --json, the result itself is printed.
 	Print func(out *output, result *Out) error
 	// End is the error with which the command ends after it has printed a result, such as the exit
@@ -75,7 +75,7 @@ func (v verb[Out]) run(a *App, c *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if v.Reads {
+	if v.NeedsStore {
 		a.noteNewStore()
 	}
 	if v.Doing != "" {

@@ -18,7 +18,7 @@ func asked(t *testing.T, api *API, work func(context.Context)) (*Server, chan *h
 	t.Helper()
 	server := NewServer(context.Background(), api)
 	l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	server.serve(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { work(r.Context()) }), nil, noStranger)
+	server.serve(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { work(r.Context()) }), nil, noOrigin)
 	answers := make(chan *http.Response, 1)
 	own, other := net.Pipe()
 	l.conns <- other

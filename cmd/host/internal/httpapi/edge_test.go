@@ -162,7 +162,7 @@ func TestFrames_TellTheEndWhateverHappens(t *testing.T) {
 	if err == nil {
 		t.Fatalf("it has JSON: %s", payload)
 	}
-	f.tell(client.FrameEvent, payload, err)
+	f.send(client.FrameEvent, payload, err)
 	f.write(client.FrameEnd, endOf(&client.End{Error: client.NewErrorData(sdk.Errorf(sdk.Invalid, "x", "y").WithDetail("z", math.NaN()))}))
 	if body := w.Body.String(); !strings.HasPrefix(body, "z") || !strings.Contains(body, `"reason":"x"`) {
 		t.Errorf("%q", body)
@@ -191,7 +191,7 @@ func TestCall_AStreamIsSentToItsEnd(t *testing.T) {
 				t.Error(err)
 			}
 			w.Header().Set(resultTrailer, "{}")
-		}), nil, noStranger)
+		}), nil, noOrigin)
 		own, other := net.Pipe()
 		l.conns <- other
 		go func() { _, _ = io.WriteString(own, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n") }()

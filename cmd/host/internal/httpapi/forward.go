@@ -106,7 +106,7 @@ func (a *API) forward(w http.ResponseWriter, r *request, rt *route, in any) bool
 	if address == "" {
 		return false
 	}
-	answer, sent, err := a.forwarder.ask(r, id, address)
+	answer, sent, err := a.forwarder.callPeer(r, id, address)
 	ended := r.http.Context().Err()
 	switch {
 	case err == nil && answer.code() == hostUnready: // it did nothing
@@ -194,10 +194,10 @@ func (a *peerAnswer) code() string {
 	return p.Code
 }
 
-// ask sends a request to another host. sent is whether the other host may have received it. A
+// callPeer sends a request to another host. sent is whether the other host may have received it. A
 // host that can't be reached, or whose connection broke, gets no requests for a while; a host
 // that only took too long still gets requests.
-func (f *forwarder) ask(r *request, id, address string) (got *peerAnswer, sent bool, err error) {
+func (f *forwarder) callPeer(r *request, id, address string) (got *peerAnswer, sent bool, err error) {
 	var connected atomic.Bool
 	ctx, cancel := context.WithTimeout(r.http.Context(), dialTime+answerTime)
 	defer cancel()

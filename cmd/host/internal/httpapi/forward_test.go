@@ -52,7 +52,7 @@ func newHosts(t *testing.T, between func(http.Handler) http.Handler) *hosts {
 		handler = between(handler)
 	}
 	server := NewServer(t.Context(), h.second.api)
-	server.serve(l, handler, h.peers.Server(), noStranger)
+	server.serve(l, handler, h.peers.Server(), noOrigin)
 	t.Cleanup(func() { h.first.Must(server.Stop()) })
 	return h
 }

@@ -23,11 +23,11 @@ func (a *API) framed(w http.ResponseWriter, r *request, rt *route) {
 		Queue:  r.http.Header.Get(client.QueueHeader) == "true",
 		Events: func(e core.Event) {
 			payload, err := client.EncodeEvent(e)
-			f.tell(client.FrameEvent, payload, err)
+			f.send(client.FrameEvent, payload, err)
 		},
 		Progress: func(p operation.Progress) {
 			payload, err := client.EncodeProgress(p)
-			f.tell(client.FrameProgress, payload, err)
+			f.send(client.FrameProgress, payload, err)
 		},
 	}
 	if rt.Sink {
@@ -89,8 +89,8 @@ type frames struct {
 	err, untold error
 }
 
-// tell writes the frame of an event or of progress, if that could be encoded.
-func (f *frames) tell(kind byte, payload []byte, err error) {
+// send writes the frame of an event or of progress, if that could be encoded.
+func (f *frames) send(kind byte, payload []byte, err error) {
 	if err == nil && len(payload) <= client.MaxFrame {
 		f.write(kind, payload)
 		return

@@ -127,7 +127,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 		runtime.Gosched()
 		name, stranger := b.origin(c)
 		s := &slot{Conn: c, stranger: stranger}
-		if s.place = b.share.Hold(name, stranger, s.lose); s.place != nil {
+		if s.place = b.share.Hold(name, stranger, s.closeIfIdle); s.place != nil {
 			return s, nil
 		}
 		if b.encrypted { // a client can't read an answer before the handshake
@@ -204,8 +204,8 @@ func (s *slot) Close() error {
 	return s.Conn.Close()
 }
 
-// lose closes the connection, for another one, unless it is in use.
-func (s *slot) lose() bool {
+// closeIfIdle closes the connection, for another one, unless it is in use.
+func (s *slot) closeIfIdle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy == 0 {
@@ -229,7 +229,7 @@ func (s *slot) begin() (end func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.busy--; s.busy == 0 && s.stranger {
-			s.patience = time.AfterFunc(strangerIdle, func() { s.lose() })
+			s.patience = time.AfterFunc(strangerIdle, func() { s.closeIfIdle() })
 		}
 	}
 }
@@ -264,10 +264,10 @@ func slotOf(ctx context.Context) *slot {
 	return s
 }
 
-// strangersAt are the origins of connections over TCP: an address, of IPv6 the network that
+// originOfTCP are the origins of connections over TCP: an address, of IPv6 the network that
 // one customer has. Connections of a proxy are of many callers, so they aren't limited as one
 // stranger's.
-func (a *API) strangersAt(c net.Conn) (string, bool) {
+func (a *API) originOfTCP(c net.Conn) (string, bool) {
 	peer, err := netip.ParseAddr(hostOf(c.RemoteAddr().String()))
 	if err != nil {
 		return "", true
@@ -283,5 +283,5 @@ func (a *API) strangersAt(c net.Conn) (string, bool) {
 	return peer.String(), true
 }
 
-// noStranger is the origin of connections whose peer the listener or TLS has checked.
-func noStranger(net.Conn) (string, bool) { return "", false }
+// noOrigin is the origin of connections whose peer the listener or TLS has checked.
+func noOrigin(net.Conn) (string, bool) { return "", false }

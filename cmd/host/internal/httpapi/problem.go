@@ -229,5 +229,5 @@ func (ps *problems) routeOf(try *sdk.Action) string {
 	if rt == nil {
 		return ""
 	}
-	return rt.spell(try.Args)
+	return rt.callText(try.Args)
 }

@@ -23,8 +23,8 @@ import (
 // and logs would then keep. The caller loses nothing: it has the value, and the problem has
 // its place. Callers over the socket, who may read the data folder, get complete messages.
 
-// left replaces removed text.
-const left = "…"
+// ellipsis replaces removed text.
+const ellipsis = "…"
 
 // redact removes from a problem everything that it mustn't contain.
 func (ps *problems) redact(r *request, e *sdk.Error, p *client.Problem) {
@@ -167,7 +167,7 @@ func cleaner(said string, texts []string) func(string) string {
 		patterns = patterns[:maxValues]
 	}
 	any := regexp.MustCompile(strings.Join(patterns, "|"))
-	return func(s string) string { return any.ReplaceAllLiteralString(s, left) }
+	return func(s string) string { return any.ReplaceAllLiteralString(s, ellipsis) }
 }
 
 // wordEdge keeps a text from being found within a word.

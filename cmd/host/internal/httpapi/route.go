@@ -52,9 +52,9 @@ func (rt *route) inQuery() bool {
 	return rt.Method == http.MethodGet || rt.Method == http.MethodDelete || rt.Body
 }
 
-// spell is the route as a hint names it: with the action's arguments in path and query.
+// callText is the route as a hint names it: with the action's arguments in path and query.
 // Arguments that the user must choose are in braces.
-func (rt *route) spell(args sdk.Args) string {
+func (rt *route) callText(args sdk.Args) string {
 	path, query := rt.Path, url.Values{}
 	known := fieldsOf(rt.In())
 	for _, arg := range args {

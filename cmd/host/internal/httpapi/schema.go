@@ -132,7 +132,7 @@ func schemaOf(t reflect.Type, request bool) (*jsonschema.Schema, error) {
 	if request {
 		s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return slices.Contains(mayMiss, name) })
 	}
-	tidy(s, request)
+	adaptSchema(s, request)
 	return s, nil
 }
 
@@ -142,7 +142,7 @@ func outcomes(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, er
 	if err != nil {
 		return nil, err
 	}
-	tidy(one, true)
+	adaptSchema(one, true)
 	list := &jsonschema.Schema{Type: "array", Items: one}
 	return &jsonschema.Schema{
 		Type: "object", AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
@@ -166,9 +166,9 @@ func has(t, of reflect.Type) bool {
 	return false
 }
 
-// tidy adapts a Go type's schema to what is sent: lists are never null, and results allow
+// adaptSchema adapts a Go type's schema to what is sent: lists are never null, and results allow
 // unknown members.
-func tidy(s *jsonschema.Schema, request bool) {
+func adaptSchema(s *jsonschema.Schema, request bool) {
 	if s == nil {
 		return
 	}
@@ -179,10 +179,10 @@ func tidy(s *jsonschema.Schema, request bool) {
 		s.AdditionalProperties = nil
 	}
 	for _, p := range s.Properties {
-		tidy(p, request)
+		adaptSchema(p, request)
 	}
-	tidy(s.Items, request)
+	adaptSchema(s.Items, request)
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Not == nil {
-		tidy(s.AdditionalProperties, request)
+		adaptSchema(s.AdditionalProperties, request)
 	}
 }

@@ -48,17 +48,17 @@ func NewServer(ctx context.Context, api *API) *Server {
 
 // ServeTCP serves a listener for callers that have a token, and closes it at the end.
 func (s *Server) ServeTCP(l net.Listener) {
-	s.serve(l, s.api.Remote(), s.api.config.TLS, s.api.strangersAt)
+	s.serve(l, s.api.Remote(), s.api.config.TLS, s.api.originOfTCP)
 }
 
 // ServePeers serves a listener for other hosts, which must show the certificate that
 // encryption requires, and closes it at the end.
 func (s *Server) ServePeers(l net.Listener, encryption *tls.Config) {
-	s.serve(l, s.api.Peer(), encryption, noStranger)
+	s.serve(l, s.api.Peer(), encryption, noOrigin)
 }
 
 // ServeSocket serves the listener of the socket, and closes it at the end.
-func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local(), nil, noStranger) }
+func (s *Server) ServeSocket(l net.Listener) { s.serve(l, s.api.Local(), nil, noOrigin) }
 
 // serve serves a listener, with TLS unless encryption is nil. origin is where its connections
 // come from.

@@ -243,7 +243,7 @@ func (l *endless) Accept() (net.Conn, error) {
 func TestConnections_AreServedBeforeTheNext(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	from := &endless{most: 1000}
-	l := newBounded(from, 2*from.most, false, noStranger)
+	l := newBounded(from, 2*from.most, false, noOrigin)
 	served, waiting, most := make(chan struct{}, from.most), 0, 0
 	for {
 		if _, err := l.Accept(); err != nil {
@@ -265,11 +265,11 @@ func TestConnections_AreServedBeforeTheNext(t *testing.T) {
 func TestConnections_KnownAsksTheShareOnce(t *testing.T) {
 	places := share.New(share.Options{Places: 2})
 	s := &slot{stranger: true}
-	s.place = places.Hold("address", true, s.lose)
+	s.place = places.Hold("address", true, s.closeIfIdle)
 	s.known("team")
 	s.place = nil // it would panic
 	s.known("team")
-	s.place = places.Hold("other", false, s.lose)
+	s.place = places.Hold("other", false, s.closeIfIdle)
 	s.known("another")
 	if s.tenant != "another" || s.stranger {
 		t.Errorf("the connection is of %q", s.tenant)

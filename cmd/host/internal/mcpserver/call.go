@@ -225,7 +225,7 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 			if o.Name != name || !in.lists(t.row) {
 				continue
 			}
-			call := t.spell(action, e.Try.Args)
+			call := t.callText(action, e.Try.Args)
 			if e.Hint == "" {
 				return call
 			}
@@ -235,8 +235,8 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 	return e.Hint
 }
 
-// spell is a call of a tool in the form of a hint.
-func (t *tool) spell(action string, given sdk.Args) string {
+// callText is a call of a tool in the form of a hint.
+func (t *tool) callText(action string, given sdk.Args) string {
 	var args []jsontext.Member
 	if action != "" && !t.row.byID {
 		args = append(args, jsontext.Member{Key: actionArg, Value: jsontext.MustEncode(action)})

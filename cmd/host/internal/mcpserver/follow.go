@@ -71,7 +71,7 @@ func (s *Server) followJob(ctx context.Context, p *progress, id string) {
 		case err != nil || r.Status.Terminal():
 			return
 		default:
-			p.tell(r.Progress, 1, statusMessage(r))
+			p.report(r.Progress, 1, statusMessage(r))
 		}
 	}
 }

@@ -37,8 +37,8 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) *progre
 	}}
 }
 
-// tell sends the progress, unless a message was sent just now. done may only grow.
-func (p *progress) tell(done, total float64, message string) {
+// report sends the progress, unless a message was sent just now. done may only grow.
+func (p *progress) report(done, total float64, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -51,16 +51,16 @@ func (p *progress) tell(done, total float64, message string) {
 
 // step reports an operation's progress.
 func (p *progress) step(s operation.Progress) {
-	p.tell(float64(s.Done), float64(s.Total), s.What)
+	p.report(float64(s.Done), float64(s.Total), s.What)
 }
 
 // event reports the progress of a run by an event: it counts the judged attempts.
 func (p *progress) event(e core.Event) {
 	switch e := e.(type) {
 	case core.IterationStarted:
-		p.tell(float64(e.Iteration)-0.5, float64(e.Max), fmt.Sprintf("%s: iteration %d of %d", e.Node, e.Iteration, e.Max))
+		p.report(float64(e.Iteration)-0.5, float64(e.Max), fmt.Sprintf("%s: iteration %d of %d", e.Node, e.Iteration, e.Max))
 	case core.AttemptJudged:
 		a := e.Attempt
-		p.tell(float64(a.Iteration), float64(e.Max), fmt.Sprintf("%s: iteration %d of %d has its verdict", e.Node, a.Iteration, e.Max))
+		p.report(float64(a.Iteration), float64(e.Max), fmt.Sprintf("%s: iteration %d of %d has its verdict", e.Node, a.Iteration, e.Max))
 	}
 }

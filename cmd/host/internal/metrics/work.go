@@ -43,8 +43,8 @@ type runScores struct {
 
 type runScoresKey struct{}
 
-// take adds the score of a judged attempt.
-func (s *runScores) take(a *core.Attempt, best float64) {
+// add adds the score of a judged attempt.
+func (s *runScores) add(a *core.Attempt, best float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Iteration == 1 && !s.hasFirst {
@@ -82,7 +82,7 @@ func (m *Metrics) iteration(s *runScores, out work.Outcome) {
 			outcome = accepted
 		}
 		if s != nil {
-			s.take(a, out.BestScore)
+			s.add(a, out.BestScore)
 		}
 	}
 	m.iterations.WithLabelValues(outcome).Inc()

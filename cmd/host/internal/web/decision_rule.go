@@ -37,7 +37,7 @@ func (v *visit) ruleLines(d *operation.Decision) (lines []ruleLine) {
 				notes = append(notes, value.Name+" "+line(plain(value.Value), maxNote))
 			}
 			one.Note = strings.Join(notes, " · ")
-			if !v.take(one.Text + one.Note) {
+			if !v.useRoom(one.Text + one.Note) {
 				return lines
 			}
 			lines = append(lines, one)

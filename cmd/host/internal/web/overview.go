@@ -213,7 +213,7 @@ func (d *overviewData) figures(p period, h *operation.RunHistory) {
 	add("Passed in the end", fmt.Sprintf("%.1f", 100*share(all.Passed, all.Ended())), "%", fmt.Sprintf("%s of %s workflow runs", count(all.Passed), count(all.Ended())),
 		passRate, ended)
 	add("Bought by reflection", fmt.Sprintf("%+.0f", 100*share(all.Passed-all.First(), all.Ended())), "pts", percent(share(all.First(), all.Ended()))+" % pass at the first attempt",
-		boughtRate, ended)
+		correctedRate, ended)
 	add("Attempts per pass", fmt.Sprintf("%.2f", share(all.Attempts, all.Passed)), "", fmt.Sprintf("95 of 100 need %d or fewer", within95(all)),
 		perPass, passes)
 	add("Recalled and used", percent(share(all.Used, all.Recalled)), "%", "of "+count(all.Recalled)+" that were recalled",

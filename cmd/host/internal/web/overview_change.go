@@ -39,7 +39,7 @@ type changeRule struct {
 // run: more runs cost more, which is neither good nor bad.
 var changes = []changeRule{
 	{ended, passRate, false, points("%+.1f pts")},
-	{ended, boughtRate, false, points("%+.0f pts")},
+	{ended, correctedRate, false, points("%+.0f pts")},
 	{passes, perPass, true, func(now, before float64) string { return fmt.Sprintf("%+.2f", now-before) }},
 	{recalled, usedRate, false, points("%+.0f pts")},
 	{costly, perRun, true, func(now, before float64) string { return fmt.Sprintf("%+.0f %% a run", 100*(now/before-1)) }},
@@ -52,11 +52,11 @@ func costly(c *run.Counts) int64   { return c.CostNanos }
 
 func passRate(c *run.Counts) float64 { return share(c.Passed, c.Ended()) }
 
-// boughtRate is the share of runs that passed only after the first attempt.
-func boughtRate(c *run.Counts) float64 { return share(c.Passed-c.First(), c.Ended()) }
-func perPass(c *run.Counts) float64    { return share(c.Attempts, c.Passed) }
-func usedRate(c *run.Counts) float64   { return share(c.Used, c.Recalled) }
-func perRun(c *run.Counts) float64     { return share(c.CostNanos, c.Ended()) }
+// correctedRate is the share of runs that passed only after the first attempt.
+func correctedRate(c *run.Counts) float64 { return share(c.Passed-c.First(), c.Ended()) }
+func perPass(c *run.Counts) float64       { return share(c.Attempts, c.Passed) }
+func usedRate(c *run.Counts) float64      { return share(c.Used, c.Recalled) }
+func perRun(c *run.Counts) float64        { return share(c.CostNanos, c.Ended()) }
 
 // share is the share of a in b; 0 if b is 0.
 func share(a, b int64) float64 { return float64(a) / float64(max(b, 1)) }

@@ -172,9 +172,9 @@ func has(query string, texts ...string) bool {
 	return true
 }
 
-// look reads the newest items of a list, page by page, and keeps the items of which take
+// collectHits reads the newest items of a list, page by page, and keeps the items of which match
 // makes a hit.
-func look[T any](found *foundOfKind, list func(operation.Paging) (operation.Page[T], error), take func(*T) (hit, bool)) error {
+func collectHits[T any](found *foundOfKind, list func(operation.Paging) (operation.Page[T], error), match func(*T) (hit, bool)) error {
 	for paging := (operation.Paging{Limit: operation.MaxLimit}); ; {
 		page, err := list(paging)
 		if err != nil {
@@ -182,7 +182,7 @@ func look[T any](found *foundOfKind, list func(operation.Paging) (operation.Page
 		}
 		for i := range page.Items {
 			found.Looked++
-			one, fits := take(&page.Items[i])
+			one, fits := match(&page.Items[i])
 			if fits && len(found.Hits) == maxHits {
 				found.Partial = true
 				return nil
@@ -208,7 +208,7 @@ func runByID(v *visit, id string) (hit, error) {
 
 func runsByWords(v *visit, query string, found *foundOfKind) error {
 	found.More = crumb{"Runs with this in their errors", "/runs?" + url.Values{"error": {query}}.Encode()}
-	return look(found, func(p operation.Paging) (operation.Page[operation.RunSummary], error) {
+	return collectHits(found, func(p operation.Paging) (operation.Page[operation.RunSummary], error) {
 		page, err := call[operation.Page[operation.RunSummary]](v, "run_list", &operation.RunList{Paging: p})
 		if err != nil {
 			return operation.Page[operation.RunSummary]{}, err
@@ -369,7 +369,7 @@ func decisionsByWords(v *visit, query string, found *foundOfKind) error {
 }
 
 func decisionsSince(v *visit, since time.Time, query string, found *foundOfKind) error {
-	return look(found, func(p operation.Paging) (operation.Page[operation.Decided], error) {
+	return collectHits(found, func(p operation.Paging) (operation.Page[operation.Decided], error) {
 		page, err := call[operation.Page[operation.Decided]](v, "decision_list", &operation.DecisionList{Since: since, Paging: p})
 		if err != nil {
 			return operation.Page[operation.Decided]{}, err
@@ -391,7 +391,7 @@ func jobByID(v *visit, id string) (hit, error) {
 }
 
 func jobsByWords(v *visit, query string, found *foundOfKind) error {
-	return look(found, func(p operation.Paging) (operation.Page[job.Job], error) {
+	return collectHits(found, func(p operation.Paging) (operation.Page[job.Job], error) {
 		page, err := call[operation.JobPage](v, "job_list", &operation.JobList{Paging: p})
 		if err != nil {
 			return operation.Page[job.Job]{}, err
@@ -404,7 +404,7 @@ func jobsByWords(v *visit, query string, found *foundOfKind) error {
 }
 
 func pluginsByWords(v *visit, query string, found *foundOfKind) error {
-	return look(found, func(p operation.Paging) (operation.Page[host.PluginSummary], error) {
+	return collectHits(found, func(p operation.Paging) (operation.Page[host.PluginSummary], error) {
 		page, err := call[operation.Page[host.PluginSummary]](v, "plugin_list", &operation.PluginList{Paging: p})
 		if err != nil {
 			return operation.Page[host.PluginSummary]{}, err

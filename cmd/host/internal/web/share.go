@@ -20,18 +20,18 @@ const gather = 15 * time.Millisecond
 type parts struct {
 	mu sync.Mutex
 	// making are the parts that are being made, by caller and address.
-	making map[string]*making
+	making map[string]*pendingPart
 }
 
-// making is a part that is being made.
-type making struct {
+// pendingPart is a part that is being made.
+type pendingPart struct {
 	// begun is whether it is too late to wait for it.
 	begun bool
 	done  chan struct{}
 	text  []byte
 	err   error
 	// next is the part for requests that arrived after this part was begun; nil if none arrived.
-	next *making
+	next *pendingPart
 }
 
 // get returns the result of a call of render that began after the call of get.
@@ -40,9 +40,9 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 	now := p.making[key]
 	switch {
 	case now == nil:
-		m := &making{done: make(chan struct{})}
+		m := &pendingPart{done: make(chan struct{})}
 		if p.making == nil {
-			p.making = map[string]*making{}
+			p.making = map[string]*pendingPart{}
 		}
 		p.making[key] = m
 		p.mu.Unlock()
@@ -52,7 +52,7 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 		p.mu.Unlock()
 		return now.wait(render)
 	case now.next == nil:
-		m := &making{done: make(chan struct{})}
+		m := &pendingPart{done: make(chan struct{})}
 		now.next = m
 		p.mu.Unlock()
 		<-now.done
@@ -65,7 +65,7 @@ func (p *parts) get(key string, render func() ([]byte, error)) ([]byte, error) {
 
 // wait waits for a part that another request makes. If that fails, for example because its
 // caller has gone, the part is made again.
-func (m *making) wait(render func() ([]byte, error)) ([]byte, error) {
+func (m *pendingPart) wait(render func() ([]byte, error)) ([]byte, error) {
 	<-m.done
 	if m.err != nil || m.text == nil {
 		return render()
@@ -74,7 +74,7 @@ func (m *making) wait(render func() ([]byte, error)) ([]byte, error) {
 }
 
 // run makes a part, and wakes the requests that wait for it.
-func (p *parts) run(key string, m *making, render func() ([]byte, error)) ([]byte, error) {
+func (p *parts) run(key string, m *pendingPart, render func() ([]byte, error)) ([]byte, error) {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -106,8 +106,8 @@ func (v *visit) long(text, whole string) *longText {
 	return l
 }
 
-// take reports whether the page still has room for a text, and uses that room.
-func (v *visit) take(text string) bool {
+// useRoom reports whether the page still has room for a text, and uses that room.
+func (v *visit) useRoom(text string) bool {
 	size := escapedLen(text)
 	if size > v.room {
 		return false

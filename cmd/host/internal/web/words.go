@@ -68,7 +68,7 @@ func (d *wordDiff) add(v *visit, words []run.DiffLine, first, last bool) {
 
 // put adds a piece, if the page has room for it.
 func (d *wordDiff) put(v *visit, text, side string, gap bool) {
-	if !v.take(text) {
+	if !v.useRoom(text) {
 		d.Cut = true
 		return
 	}
