@@ -59,14 +59,6 @@ func (out *output) flush() error {
 	return err
 }
 
-// printResult prints a result: as JSON, or as a line of text.
-func (out *output) printResult(result any, format string, args ...any) error {
-	if out.json {
-		return out.printJSON(result)
-	}
-	return out.say(format, args...)
-}
-
 // printDone prints what was done: as JSON, or a line for people on standard error.
 func (out *output) printDone(result any, format string, args ...any) error {
 	if out.json {
