@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -36,7 +37,16 @@ type Replayed struct {
 type ReplayedLoop struct {
 	Visit    int             `json:"visit"`
 	Node     string          `json:"node"`
-	Attempts []loop.Replayed `json:"attempts"`
+	Attempts []ReplayedAttempt `json:"attempts"`
+}
+
+// ReplayedAttempt is an attempt of the loop.
+type ReplayedAttempt struct {
+	loop.Replayed
+	// Prompts are the messages to language models that differ between the recorded judgement and the
+	// replay, without their texts; left out if either sent none. The texts are left out because the
+	// answer may become the result of a job, where a purge of a memory wouldn't find them.
+	Prompts []run.PromptDiff `json:"prompts,omitempty"`
 }
 
 // Replay judges a stored run's attempts again. No generator or corrector is called, and
@@ -57,7 +67,8 @@ func (r *Runner) Replay(ctx context.Context, runID string, o ReplayOptions) (*Re
 	}
 	result := &Replayed{RunID: rec.run.ID, Loops: []ReplayedLoop{}}
 	for _, l := range rec.loops {
-		replay, err := rec.options(l, plugins, o)
+		var sent promptsSent
+		replay, err := rec.options(l, plugins, &sent, o)
 		if err != nil {
 			return nil, err
 		}
@@ -66,12 +77,14 @@ func (r *Runner) Replay(ctx context.Context, runID string, o ReplayOptions) (*Re
 		if err != nil {
 			return nil, stepFailed(sdk.Wrap("replay "+l.Node, err))
 		}
-		result.Loops = append(result.Loops, ReplayedLoop{l.Visit, l.Node, attempts})
-		for _, at := range attempts {
+		judged := ReplayedLoop{l.Visit, l.Node, make([]ReplayedAttempt, len(attempts))}
+		for i, at := range attempts {
+			judged.Attempts[i] = ReplayedAttempt{at, sent.differ(&l.Attempts[i])}
 			if at.Changed {
 				result.Changed++
 			}
 		}
+		result.Loops = append(result.Loops, judged)
 	}
 	return result, nil
 }
@@ -98,9 +111,51 @@ func (r *Runner) recorded(ctx context.Context, runID string) (rec recorded, err 
 	return rec, err
 }
 
+// promptsSent are the prompts that a replay sent to judge the attempts of a loop, by iteration. The
+// attempts are judged one after another, but the children of an evaluator at the same time.
+type promptsSent struct {
+	mu      sync.Mutex
+	pending []core.Prompt
+	judged  map[int][]core.Prompt
+}
+
+func (s *promptsSent) add(p core.Prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = append(s.pending, p)
+}
+
+// of is an evaluator whose prompts, which it passes to add, are kept by iteration.
+func (s *promptsSent) of(e sdk.Evaluator) sdk.Evaluator {
+	return sdk.EvaluatorFunc(func(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
+		resp, err := e.Evaluate(ctx, req)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.judged == nil {
+			s.judged = map[int][]core.Prompt{}
+		}
+		s.judged[req.Iteration], s.pending = append(s.judged[req.Iteration], s.pending...), nil
+		return resp, err
+	})
+}
+
+// differ are the messages that differ from the ones that judged an attempt when it was recorded.
+func (s *promptsSent) differ(a *core.Attempt) []run.PromptDiff {
+	recorded := slices.DeleteFunc(slices.Clone(a.Prompts), func(p core.Prompt) bool { return p.Role != sdk.RoleEvaluate })
+	now := s.judged[a.Iteration]
+	if len(recorded) == 0 || len(now) == 0 {
+		return nil
+	}
+	diffs := run.DiffPrompts(recorded, now)
+	for i := range diffs {
+		diffs[i].Lines = nil
+	}
+	return diffs
+}
+
 // options are the options for replaying one loop: its recorded attempts, with its own
 // evaluator and accept rule, or with the ones given to the replay.
-func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o ReplayOptions) (*loop.ReplayOptions, error) {
+func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, sent *promptsSent, o ReplayOptions) (*loop.ReplayOptions, error) {
 	at := slices.IndexFunc(rec.plan.Nodes, func(n workflow.Node) bool { return n.Name == l.Node })
 	if at < 0 {
 		return nil, sdk.Errorf(sdk.Internal, "run_corrupt", "the run has attempts of node %q, which its workflow doesn't have", l.Node)
@@ -113,7 +168,7 @@ func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o Replay
 	if o.Evaluator != nil {
 		step = o.Evaluator.Step
 	}
-	evaluator, err := action.NewEvaluator(plugins, spec.JudgeBy(step))
+	evaluator, err := action.NewEvaluator(plugins, spec.JudgeBy(step), sent.add)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +178,7 @@ func (rec *recorded) options(l run.VisitAttempts, plugins core.Plugins, o Replay
 	}
 	found, err := rec.stateAt(l.Visit)
 	return &loop.ReplayOptions{
-		Evaluator: evaluator, Limits: limits, State: found, Attempts: l.Attempts, Node: l.Node,
+		Evaluator: sent.of(evaluator), Limits: limits, State: found, Attempts: l.Attempts, Node: l.Node,
 	}, err
 }
 

@@ -29,6 +29,8 @@ type AttemptsDiff struct {
 	// the second has.
 	Fixed []sdk.Finding `json:"fixed"`
 	New   []sdk.Finding `json:"new"`
+	// Prompts are the messages to language models that differ, where plugins report them.
+	Prompts []PromptDiff `json:"prompts"`
 }
 
 // AttemptMark identifies an attempt, with its judgement.
@@ -58,7 +60,7 @@ const (
 func DiffAttempts(from, to *core.Attempt) *AttemptsDiff {
 	return &AttemptsDiff{
 		From: markOf(from), To: markOf(to), Output: DiffLines(outputLines(from.Output), outputLines(to.Output)),
-		Fixed: without(from.Errors, to.Errors), New: without(to.Errors, from.Errors),
+		Fixed: without(from.Errors, to.Errors), New: without(to.Errors, from.Errors), Prompts: DiffPrompts(from.Prompts, to.Prompts),
 	}
 }
 
@@ -94,8 +96,10 @@ func outputLines(output json.RawMessage) []string {
 		}
 		text = indented.String()
 	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return textLines(text)
 }
+
+func textLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
 // DiffLines lists the lines of two texts, of which the longest common subsequence counts
 // as shared.

@@ -18,7 +18,7 @@ func attempts() []Operation {
 		}, ofRun(func(in *RunAttempts) *string { return &in.ID }), runAttempts),
 		define(Operation{
 			Name: "run_attempts_diff", Method: "GET", Path: "/v1/runs/{id}/attempts/diff", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,
-			Doc: "Compare two attempts of a loop: their outputs line by line, and their errors.",
+			Doc: "Compare two attempts of a loop: their outputs line by line, their errors, and their prompts.",
 		}, ofRun(func(in *RunAttemptsDiff) *string { return &in.ID }), runAttemptsDiff),
 	}
 }

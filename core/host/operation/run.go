@@ -33,7 +33,7 @@ func runs() []Operation {
 		}, ofRun(func(in *RunResume) *string { return &in.ID }), runResume),
 		define(Operation{
 			Name: "run_replay", Method: "POST", Path: "/v1/runs/{id}/replay", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true, Long: true, Job: job.Workflow,
-			Doc: "Judge a run's attempts again, and say what would change.",
+			Doc: "Judge a run's attempts again, and say what would change, and which of the judges' prompts differ.",
 		}, ofRun(func(in *RunReplay) *string { return &in.ID }), runReplay),
 		define(Operation{
 			Name: "run_list", listed: true, Method: "GET", Path: "/v1/runs", Scope: core.ScopeRun, ReadOnly: true, Idempotent: true,

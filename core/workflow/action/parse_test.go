@@ -26,7 +26,7 @@ func shown(t *testing.T, step action.Step, output string) *sdk.EvaluateResponse 
 		feedback := fmt.Sprintf("%s %s", reqs[0].Output, state["reflection_output"])
 		return []sdk.EvaluateResult{{Response: &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: true, Score: 1, Feedback: feedback}}}}, nil
 	}}
-	ev, err := action.NewEvaluator(plugins, step)
+	ev, err := action.NewEvaluator(plugins, step, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

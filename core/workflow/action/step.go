@@ -151,9 +151,10 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 }
 
 // NewEvaluator makes an evaluator from a workflow's step: from a plugin, or from a
-// composite's children.
-func NewEvaluator(plugins core.Plugins, s Step) (sdk.Evaluator, error) {
-	return newEvaluator(plugins, s, listener{})
+// composite's children. prompt is called with what its calls sent to language models, and must be
+// safe for concurrent use; nil drops this.
+func NewEvaluator(plugins core.Plugins, s Step, prompt func(core.Prompt)) (sdk.Evaluator, error) {
+	return newEvaluator(plugins, s, listener{prompt: prompt})
 }
 
 func newEvaluator(plugins core.Plugins, s Step, hear listener) (sdk.Evaluator, error) {

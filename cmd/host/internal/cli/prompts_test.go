@@ -138,3 +138,60 @@ func shownWithPrompts(t *testing.T, w *world, id string) (r operation.Run, text 
 	}
 	return r, text
 }
+
+// TestPrompts_AreComparedByDiffAndReplay: what differs between attempts, with its text, and between a
+// judgement and its replay, without it; and nothing of a purged memory.
+func TestPrompts_AreComparedByDiffAndReplay(t *testing.T) {
+	const secret = "harbourmaster Zebulon keeps the key under the ninth stone"
+	server := llmtest.New(t, llmtest.Text(`{"valid": false, "score": 0.5, "feedback": "no"}`).Always())
+	w := newWorld(t)
+	w.allow(server)
+	w.ok("memory", "observe", "--id", "harbour-1", "--content", "The "+secret+".")
+	file := w.file("w.yaml", `settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}
+nodes:
+  - {name: known, action: memory.recall, with: {query: harbourmaster key stone}}
+  - name: loop
+    action: reflection.loop
+    with:
+      max_iterations: 2
+      generator: {action: llm.call, system: "You are brief.", prompt: "{{ state.known.memories[0].content }}\nAgain {{ state.reflection_iteration }}?"}
+      evaluator: {type: llm, prompt: "Known: {{ state.known.memories[0].content }}\nJudge {{ output }}"}
+`)
+	_, out, _ := w.run(t.Context(), "run", "--json", file)
+	var ran struct {
+		RunID string `json:"run_id"`
+	}
+	if err := json.Unmarshal([]byte(out), &ran); err != nil {
+		t.Fatal(err)
+	}
+	replay := func(want int, args ...string) string {
+		t.Helper()
+		code, out, _ := w.run(t.Context(), append([]string{"replay", ran.RunID}, args...)...)
+		if code != want {
+			t.Errorf("replay %q: exit %d: %s", args, code, out)
+		}
+		return out
+	}
+	diff, _ := w.ok("runs", "diff", ran.RunID)
+	if !strings.Contains(diff, "prompt to generate: message 2 (user), ") || !strings.Contains(diff, "\n  -Again 1?\n  +Again 2?\n") || strings.Contains(diff, "Zebulon") {
+		t.Errorf("the difference is %s", diff)
+	}
+	if same := replay(0); strings.Contains(same, "prompt") {
+		t.Errorf("the same replay says %s", same)
+	}
+	stricter := w.file("e.yaml", `{type: llm, llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}, prompt: "Known: {{ state.known.memories[0].content }} Judge strictly {{ output }}"}`)
+	if out := replay(0, "--evaluator", stricter); !strings.Contains(out, "the prompt of attempt 1 differs from the recorded one, to evaluate: message ") || strings.Contains(out, "Zebulon") {
+		t.Errorf("the stricter replay says %s", out)
+	}
+	if out := replay(0, "--json", "--evaluator", stricter); !strings.Contains(out, `"prompts":`) || strings.Contains(out, "Zebulon") {
+		t.Errorf("the stricter replay is %s", out)
+	}
+	w.ok("gate", "request", "harbour-1", "--erase", "--reason", "wrong")
+	if diff, _ = w.ok("runs", "diff", ran.RunID); strings.Contains(diff, "Again 1") || !strings.Contains(diff, "; a memory in it was purged") {
+		t.Errorf("after the purge, the difference is %s", diff)
+	}
+	if out := replay(0); !strings.Contains(out, "the prompt of attempt 2 differs from the recorded one, to evaluate: ") || strings.Contains(out, "Zebulon") {
+		t.Errorf("after the purge, the replay says %s", out)
+	}
+	w.absent("Zebulon")
+}

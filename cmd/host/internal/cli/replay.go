@@ -17,8 +17,7 @@ func replayCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "replay RUN", Short: "Judge a stored run's attempts again, and show what would change",
 		Long: `Judge a stored run's attempts again: with the run's own evaluator, or another
-one, or another rule for passing. No generator or corrector is called, and
-nothing is stored. Exit codes: 0 nothing would change, 3 something would.`,
+one, or XX Exit codes: 0 nothing would change, 3 something would.`,
 		Example: `  reflectory replay 01939f2c
   reflectory replay 01939f2c --evaluator stricter.yaml
   reflectory replay 01939f2c --accept 'score >= 0.8'`,
@@ -66,6 +65,11 @@ func printReplay(out *output, r *host.Replayed) error {
 		}
 		if err := out.table([]string{"ITERATION", "WAS", "NOW", ""}, rows); err != nil {
 			return err
+		}
+		for _, at := range l.Attempts {
+			for i := range at.Prompts {
+				out.lines("  ", "the prompt of attempt %d differs from the recorded one, %s", at.Iteration, promptDiffLine(&at.Prompts[i]))
+			}
 		}
 	}
 	_, err := fmt.Fprintf(out.Stdout, "%d of the run's attempts would be judged differently\n", r.Changed)
