@@ -85,7 +85,7 @@ func readTool(dec *decoder) (o core.ToolOutcome, unread, err error) {
 	}
 	members := jsontext.Members(text)
 	for i := range members {
-		if whole, is := jsontext.WholeNumber(members[i].Value); is && members[i].Key == "turn" { // such as 5.0
+		if whole, is := sdk.WholeNumber(members[i].Value); is && members[i].Key == "turn" { // such as 5.0
 			members[i].Value, text = whole, nil
 		}
 	}

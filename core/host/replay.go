@@ -35,8 +35,8 @@ type Replayed struct {
 
 // ReplayedLoop is a loop of the run.
 type ReplayedLoop struct {
-	Visit    int             `json:"visit"`
-	Node     string          `json:"node"`
+	Visit    int               `json:"visit"`
+	Node     string            `json:"node"`
 	Attempts []ReplayedAttempt `json:"attempts"`
 }
 

@@ -58,12 +58,17 @@ func (o *Object) Has(key string) bool {
 }
 
 // Take decodes a key's value to the address in into, and reports whether it did. The
-// parameter what is the type in the words of a message, such as "a number".
+// parameter what is the type in the words of a message, such as "a number". An integer may be
+// written as 5.0 or 5e0, which templates and YAML make of whole numbers.
 func (o *Object) Take(key, what string, into any) bool {
 	if !o.Has(key) {
 		return false
 	}
-	if err := json.Unmarshal(o.raw[key], into); err != nil {
+	err := json.Unmarshal(o.raw[key], into)
+	if whole, is := sdk.WholeNumber(o.raw[key]); err != nil && is {
+		err = json.Unmarshal(whole, into)
+	}
+	if err != nil {
 		o.Report("%s is %s, not %s", key, TypeName(o.raw[key]), what)
 		return false
 	}

@@ -55,6 +55,27 @@ func TestAConfigIsRead(t *testing.T) {
 	}
 }
 
+// TestTake_TakesEveryWholeNumberAsAnInteger, however it is written, and nothing else.
+func TestTake_TakesEveryWholeNumberAsAnInteger(t *testing.T) {
+	for number, want := range map[string]int{
+		"5": 5, "5.0": 5, "5e0": 5, "50e-1": 5, "5E0": 5, "0.5e1": 5, "1e3": 1000, "-5.000": -5, " 5.0 ": 5, "0.0": 0,
+	} {
+		if got, err := parse(`{"count":` + number + `}`); err != nil || got.count != want {
+			t.Errorf("%s: %d, %v", number, got.count, err)
+		}
+	}
+	for _, other := range []string{"5.5", "1e400", "1e-1", "1e20", `"5"`, `"5.0"`, "true", "[5]", "{}"} {
+		if got, err := parse(`{"count":` + other + `}`); err == nil {
+			t.Errorf("%s: %d", other, got.count)
+		}
+	}
+	for _, number := range []string{"5.0", "1e3"} {
+		if got, err := parse(`{"text":` + number + `}`); err == nil {
+			t.Errorf("%s is the text %q", number, got.text)
+		}
+	}
+}
+
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	for data, want := range map[string][]string{
 		`[1]`:            {"the config is a list, not an object"},

@@ -93,7 +93,7 @@ func memoryRequest[R any](text json.RawMessage) (*R, error) {
 func wholeNumbers(text json.RawMessage) json.RawMessage {
 	switch jsontext.Kind(text) {
 	case "a number":
-		if whole, is := jsontext.WholeNumber(text); is {
+		if whole, is := sdk.WholeNumber(text); is {
 			return whole
 		}
 	case "a list":

@@ -45,3 +45,16 @@ func TestBadConfigIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestConfig_TakesWholeNumbersHoweverTheyAreWritten(t *testing.T) {
+	for _, rest := range []string{`"instructions":1e6`, `"instructions":2000000.0`, `"memory_bytes":16e6`, `"memory_bytes":1.6777216e7`} {
+		if _, err := luaeval.Plugin().Evaluator(t.Context(), json.RawMessage(`{"code":"return 1",`+rest+`}`)); err != nil {
+			t.Errorf("%s: %v", rest, err)
+		}
+	}
+	for _, rest := range []string{`"instructions":1e6.5`, `"instructions":1000000.5`, `"memory_bytes":"16e6"`, `"memory_bytes":1e30`} {
+		if _, err := luaeval.Plugin().Evaluator(t.Context(), json.RawMessage(`{"code":"return 1",`+rest+`}`)); sdk.ReasonOf(err) != "config_invalid" {
+			t.Errorf("%s: %v", rest, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // PlainIntegers writes the whole numbers of a JSON value as encoding/json reads them, where a type
@@ -59,7 +60,7 @@ func pruned(data json.RawMessage, t reflect.Type, at string, without map[string]
 		return jsontext.MustEncode(items)
 	}
 	if isInteger(t) && kindOf(data) == "a number" {
-		if whole, is := jsontext.WholeNumber(data); is {
+		if whole, is := sdk.WholeNumber(data); is {
 			return whole
 		}
 	}

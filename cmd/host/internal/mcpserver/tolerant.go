@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Models often send an argument in another form than its schema says: null for nothing, a
@@ -106,7 +107,7 @@ func (r *reading) text(value json.RawMessage, s *jsonschema.Schema, place string
 			return as(jsontext.MustEncode(list), "a list")
 		}
 	case s.Type == "integer" && sound && jsontext.Kind(inside) == "a number":
-		if whole, is := jsontext.WholeNumber(inside); is {
+		if whole, is := sdk.WholeNumber(inside); is {
 			return as(whole, "a number")
 		}
 	case s.Type == "number" && sound && jsontext.Kind(inside) == "a number":

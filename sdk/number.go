@@ -1,4 +1,4 @@
-package jsontext
+package sdk
 
 import (
 	"encoding/json"
