@@ -56,6 +56,30 @@ func (o *Operation) Problems(in any, now time.Time) error {
 	return nil
 }
 
+// loads is a request with a workflow's text. Its check reads the text, and the operation uses what was
+// read.
+type loads interface{ loadFor(c *Call) error }
+
+// loaded is what a request's load returns. It is called once for each call.
+func loaded[T any](c *Call, in interface{ load() (T, error) }) (T, error) {
+	if read, is := c.loaded.(T); is {
+		return read, nil
+	}
+	read, err := in.load()
+	if err == nil {
+		c.loaded = read
+	}
+	return read, err
+}
+
+// problems is [Operation.Problems], and keeps what it reads for the operation.
+func (c *Call) problems(o *Operation, in any) error {
+	if in, is := in.(loads); is {
+		return in.loadFor(c)
+	}
+	return o.Problems(in, c.Host.Config.Clock.Now())
+}
+
 // inDefault is a request with the default namespace if it names none; nil if it is nil.
 func inDefault(r *core.ObserveRequest) *core.ObserveRequest {
 	if r == nil || r.Namespace != "" {

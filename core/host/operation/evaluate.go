@@ -70,14 +70,20 @@ func (in *Evaluate) check() error {
 	return err
 }
 
+// loadFor implements loads.
+func (in *Evaluate) loadFor(c *Call) error {
+	_, err := loaded(c, in)
+	return err
+}
+
 // asksModel implements modelled.
 func (in *Evaluate) asksModel(c *Call) bool {
-	single, err := in.load()
+	single, err := loaded(c, in)
 	return err == nil && c.asksModel(single)
 }
 
 func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResult, error) {
-	single, err := in.load()
+	single, err := loaded(c, in)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +125,15 @@ func (in *Correct) check() error {
 	return err
 }
 
+// loadFor implements loads.
+func (in *Correct) loadFor(c *Call) error {
+	_, err := loaded(c, in)
+	return err
+}
+
 // asksModel implements modelled.
 func (in *Correct) asksModel(c *Call) bool {
-	single, err := in.load()
+	single, err := loaded(c, in)
 	return err == nil && c.asksModel(single)
 }
 
@@ -141,7 +153,7 @@ func (c *Call) asksModel(single *workflow.Single) (asks bool) {
 }
 
 func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, error) {
-	single, err := in.load()
+	single, err := loaded(c, in)
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,10 @@ func (c *Call) nodes(ctx context.Context, in any) int {
 	var err error
 	switch in := in.(type) {
 	case *RunStart:
-		plan, _, err = in.load()
+		var w *startable
+		if w, err = loaded(c, in); err == nil {
+			plan = w.plan
+		}
 	case *RunResume:
 		var run *core.Run
 		if run, err = c.Host.Runs.Get(ctx, in.ID); err == nil {

@@ -130,6 +130,8 @@ type Call struct {
 	from *run.Held
 	// memory is the memory that the request names, which was read to find its namespace.
 	memory *core.Memory
+	// loaded is what [loaded] read from the request; nil if nothing.
+	loaded any
 }
 
 // Progress is the progress of a long operation.
@@ -234,7 +236,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if err := c.scoped(o); err != nil {
 		return nil, err
 	}
-	if err := o.Problems(in, c.Host.Config.Clock.Now()); err != nil {
+	if err := c.problems(o, in); err != nil {
 		return nil, err
 	}
 	calls, err := c.spread(ctx, o, in)

@@ -125,37 +125,53 @@ func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
 			return nil, err
 		}
 	}
-	plan, run, err := in.load()
+	w, err := loaded(c, in)
 	if err != nil {
 		return nil, err
 	}
-	if run.ID = c.runID; run.ID == "" {
+	run := &core.Run{
+		ID: c.runID, Workflow: w.plan.Name, Namespace: in.Namespace, Session: in.Session, Source: w.source, State: w.state,
+	}
+	if run.ID == "" {
 		run.ID = c.Host.Config.IDs.NewID()
 	}
 	c.runSession = run.SessionID()
-	return ended(run, c.Host.Runner.Start(ctx, plan, run, c.runOptions()))
+	return ended(run, c.Host.Runner.Start(ctx, w.plan, run, c.runOptions()))
 }
 
-// load reads the workflow, and makes the run of it that is to be started.
-func (in *RunStart) load() (*workflow.Plan, *core.Run, error) {
+// startable is a workflow with the state in which a run of it begins.
+type startable struct {
+	plan   *workflow.Plan
+	source core.Source
+	state  json.RawMessage
+}
+
+// load reads the workflow, and checks what its run gets.
+func (in *RunStart) load() (*startable, error) {
 	source, err := in.source("workflow", in.Workflow)
 	plan := &workflow.Plan{}
 	if err == nil {
 		plan, err = workflow.Load(source, host.LoadOptions())
 	}
 	if err != nil {
-		return nil, nil, core.JoinErrors(inField("workflow", err), checkNamespace(in.Namespace))
+		return nil, core.JoinErrors(inField("workflow", err), checkNamespace(in.Namespace))
 	}
 	state, err := in.Apply(plan.State)
 	if err := core.JoinErrors(checkNamespace(in.Namespace), err); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return plan, &core.Run{Workflow: plan.Name, Namespace: in.Namespace, Session: in.Session, Source: source, State: state}, nil
+	return &startable{plan, source, state}, nil
 }
 
 // check implements checked.
 func (in *RunStart) check() error {
-	_, _, err := in.load()
+	_, err := in.load()
+	return err
+}
+
+// loadFor implements loads.
+func (in *RunStart) loadFor(c *Call) error {
+	_, err := loaded(c, in)
 	return err
 }
 
@@ -219,14 +235,15 @@ type RunReplay struct {
 }
 
 func runReplay(ctx context.Context, c *Call, in *RunReplay) (*host.Replayed, error) {
-	o, err := in.options()
+	o, err := loaded(c, in)
 	if err != nil {
 		return nil, err
 	}
 	return c.Host.Runner.Replay(ctx, in.ID, o)
 }
 
-func (in *RunReplay) options() (o host.ReplayOptions, err error) {
+// load reads what replaces the run's own evaluator and rule.
+func (in *RunReplay) load() (o host.ReplayOptions, err error) {
 	var accept error
 	if in.Evaluator != "" {
 		o.Evaluator, err = in.single("evaluator", in.Evaluator, workflow.LoadEvaluator)
@@ -238,7 +255,13 @@ func (in *RunReplay) options() (o host.ReplayOptions, err error) {
 }
 
 func (in *RunReplay) check() error {
-	_, err := in.options()
+	_, err := in.load()
+	return err
+}
+
+// loadFor implements loads.
+func (in *RunReplay) loadFor(c *Call) error {
+	_, err := loaded(c, in)
 	return err
 }
 
