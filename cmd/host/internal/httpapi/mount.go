@@ -37,8 +37,8 @@ func (Requests) Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 
 // Decode fills a request of an operation, a pointer to a struct, from a JSON object. If that can't be
 // decoded, the error lists everything that is wrong with the request.
-func (r Requests) Decode(o *operation.Operation, data []byte, in any) error {
-	var faults faults
+func (r Requests) Decode(o *operation.Operation, data []byte, in any, wrong ...error) error {
+	faults := faults(wrong)
 	err := faults.decodeWithin(cmp.Or(r.JSONDepth, MaxJSONDepth), data, in, nil)
 	return core.JoinErrors(err, faults.refusal(o, in, core.SystemClock{}.Now()))
 }

@@ -58,18 +58,18 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 	if err != nil {
 		return nil, err
 	}
-	args, err := t.split(body)
-	if err != nil {
-		return nil, err
-	}
+	args, wrong := t.split(body)
 	o := t.operations[args.action]
+	if o == nil {
+		return nil, core.JoinErrors(wrong...)
+	}
 	from, err := t.page(&args)
 	if err != nil {
-		return nil, err
+		wrong = append(wrong, err)
 	}
 	in := reflect.New(o.In()).Interface()
 	if o.May(core.CallerOf(ctx)) { // otherwise the error is the missing scope, whatever else is wrong
-		if err := s.config.Requests.Decode(o, args.request, in); err != nil {
+		if err := s.config.Requests.Decode(o, args.request, in, wrong...); err != nil {
 			return nil, err
 		}
 	}
@@ -106,18 +106,18 @@ func (t *tool) read(body json.RawMessage, as *reading) (json.RawMessage, error) 
 	return as.value(body, t.input, ""), nil
 }
 
-// split separates the tool's own arguments from the request's.
-func (t *tool) split(body json.RawMessage) (arguments, error) {
-	args := arguments{request: body}
+// split separates the tool's own arguments from the request's, and lists what is wrong with its own.
+func (t *tool) split(body json.RawMessage) (args arguments, problems []error) {
+	args.request = body
 	var rest []jsontext.Member
-	var problems []error
 	own, ids := false, 0
 	for _, m := range jsontext.Members(args.request) {
 		var into any
 		switch {
 		case t.row.byID && t.operations[m.Key] != nil:
-			args.action, own = m.Key, true
-			rest = append(rest, jsontext.Member{Key: idArg, Value: m.Value})
+			if args.action, own = m.Key, true; ids == 0 {
+				rest = append(rest, jsontext.Member{Key: idArg, Value: m.Value})
+			}
 			ids++
 			continue
 		case m.Key == actionArg && len(t.row.actions) > 0 && !t.row.byID:
@@ -131,6 +131,9 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 			continue
 		}
 		own = true
+		if whole, is := sdk.WholeNumber(m.Value); is {
+			m.Value = whole
+		}
 		if json.Unmarshal(m.Value, into) != nil || args.offset < 0 {
 			problems = append(problems, sdk.Errorf(sdk.Invalid, "field_type_invalid", "%s isn't what its schema says", m.Key).WithDetail("field", m.Key))
 		}
@@ -139,7 +142,7 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 	switch {
 	case t.row.byID && ids != 1:
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "id_invalid", "%d ids are given, not one of %s", ids, strings.Join(names, ", ")).WithDetail("field", names[0]))
-	case len(problems) == 0 && t.operations[args.action] == nil:
+	case t.operations[args.action] == nil && !slices.ContainsFunc(problems, func(err error) bool { return sdk.AsError(err).Details["field"] == actionArg }):
 		problems = append(problems, sdk.Errorf(sdk.Invalid, "action_unknown", "action %q is not one of %s", core.Cut(args.action), strings.Join(names, ", ")).
 			WithHint("%s", sdk.DidYouMean(args.action, names, "")).WithDetail("field", actionArg))
 	}
@@ -147,7 +150,7 @@ func (t *tool) split(body json.RawMessage) (arguments, error) {
 		args.request = jsontext.JoinMembers(rest)
 	}
 	args.asked = args.request
-	return args, core.JoinErrors(problems...)
+	return args, problems
 }
 
 // refusal is an error in the form of a tool's result.

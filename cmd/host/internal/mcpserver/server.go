@@ -35,8 +35,8 @@ type Requests interface {
 	// Schema is the schema of a request or a result.
 	Schema(t reflect.Type, request bool) (*jsonschema.Schema, error)
 	// Decode fills a request, a pointer to a struct, from a JSON object, or reports
-	// everything that is wrong with the object.
-	Decode(o *operation.Operation, data []byte, in any) error
+	// everything that is wrong with the object, after what is wrong with the call's other arguments.
+	Decode(o *operation.Operation, data []byte, in any, wrong ...error) error
 }
 
 // Config is what a [Server] works with.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,50 @@ func TestServer_RefusalsAreForModels(t *testing.T) {
 		var wire *jsonrpc.Error
 		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "forget"}); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams {
 			t.Errorf("over %s: an unknown tool: %v", way, err)
+		}
+	}
+}
+
+// TestServer_NamesAllWrongArguments: a tool's own arguments are checked together with the request's.
+func TestServer_NamesAllWrongArguments(t *testing.T) {
+	w := operationtest.New(t)
+	id := w.Memory()
+	session := overStdio(t, newServerOf(t, w), All, core.Operator(operationtest.Agent))
+	for _, c := range []struct {
+		tool, args string
+		places     []string
+	}{
+		{"retrieve", `{"query": "x", "page_token": "AAAA", "limit": 5000}`, []string{"/limit", "/page_token"}},
+		{"retrieve", `{"query": "", "page_token": "AAAA", "limit": -1}`, []string{"/limit", "/page_token", "/query"}},
+		{"retrieve", `{"query": "x", "page_token": "AAAA", "limits": 5}`, []string{"/limits", "/page_token"}},
+		{"retrieve", `{"query": ["x"], "page_token": "AAAA", "limit": 5000}`, []string{"/limit", "/page_token", "/query"}},
+		{"retrieve", `{"query": ["x"], "page_token": {}, "limit": 5000}`, []string{"/limit", "/page_token", "/query"}},
+		{"retrieve", `{"page_token": [1], "query": "x", "kinds": ["no"]}`, []string{"/kinds", "/page_token"}},
+		{"memory_get", `{"id": "` + id + `", "content_offset": -1, "ids": 1}`, []string{"/content_offset", "/ids"}},
+		{"memory_get", `{"id": 7.5, "content_offset": 1.5}`, []string{"/content_offset", "/id"}},
+		{"memory_get", `{"id": [], "content_offset": {}}`, []string{"/content_offset", "/id"}},
+		{"discover", `{"intent": "", "page_token": "AAAA"}`, []string{"/intent", "/page_token"}},
+		{"discover", `{"intent": 1.5, "page_token": "AAAA", "wrong": 1}`, []string{"/intent", "/page_token", "/wrong"}},
+		{"loop_status", `{"run_id": [], "page_token": "AAAA"}`, []string{"/id", "/page_token"}},
+		{"loop_status", `{"run_id": "r", "job_id": "j", "wrong": 1}`, []string{"/job_id", "/wrong"}},
+		{"loop_status", `{"page_token": []}`, []string{"/job_id", "/page_token"}},
+		{"gate", `{"action": "explain", "id": [], "erase": true}`, []string{"/erase", "/id"}},
+	} {
+		got := call(t, session, c.tool, json.RawMessage(c.args))
+		var places []string
+		if got.isError {
+			for _, f := range member[struct{ Errors []client.Fault }](t, got.text, "error").Errors {
+				places = append(places, f.Pointer)
+			}
+		}
+		slices.Sort(places)
+		if !slices.Equal(places, c.places) {
+			t.Errorf("%s %s: %q, not %q: %s", c.tool, c.args, places, c.places, got.text)
+		}
+	}
+	for _, offset := range []string{"3", "3.0", "3e0", "30e-1", `"3"`, `"3.0"`} {
+		if got := call(t, session, "memory_get", json.RawMessage(`{"id": "`+id+`", "content_offset": `+offset+`}`)); got.isError {
+			t.Errorf("content_offset %s: %s", offset, got.text)
 		}
 	}
 }
