@@ -39,6 +39,15 @@ func (c Caller) Tenant() string {
 	return "@" + c.Subject
 }
 
+// Account is what limits and idempotency keys of a caller count for: its subject within its tenant. So
+// a subject's name says nothing in another tenant, where somebody else may have it.
+func (c Caller) Account() string {
+	if tenant := c.Tenant(); tenant != "@"+c.Subject {
+		return tenant + "\x00" + c.Subject
+	}
+	return c.Subject
+}
+
 // TenantOfPattern is the tenant of all namespaces that a pattern matches (see
 // [NamespaceMatches]); the result one is false if they have several tenants.
 func TenantOfPattern(pattern string) (tenant string, one bool) {

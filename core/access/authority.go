@@ -82,8 +82,7 @@ type Issued struct {
 }
 
 // Issue makes a token. All errors of the request are reported at once; the reason is
-// "subject_denied" if [Request.Reaches] forbids the subject, "expires_in_denied" if the token
-// would outlast the context's caller, and sdk.Exhausted, "tokens_full", if there are too many
+// "expires_in_denied" if the token would outlast the context's caller, and sdk.Exhausted, "tokens_full", if there are too many
 // tokens.
 func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	if err := q.Check(); err != nil {
@@ -97,7 +96,7 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
 		q := q // a transaction may be tried again
 		now := tx.Now().UTC().Truncate(time.Second)
-		if err := core.JoinErrors(q.within(tx.Caller(), now), makeRoom(tx, &q, now)); err != nil {
+		if err := core.JoinErrors(q.within(tx.Caller(), now), makeRoom(tx, now)); err != nil {
 			return err
 		}
 		if rec.ID, err = a.newID(tx, now); err != nil {
@@ -120,29 +119,20 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	return &Issued{rec.Token, c.text(kindToken)}, nil
 }
 
-// makeRoom drops tokens that ended long ago. It refuses a new one if there are still too
-// many, or if another token of its subject reaches further than the caller.
-func makeRoom(tx core.Tx, q *Request, now time.Time) error {
+// makeRoom drops tokens that ended long ago. It refuses a new one if there are still too many.
+func makeRoom(tx core.Tx, now time.Time) error {
 	count := 0
 	var old []string
-	var taken error
 	err := tokens.Scan(tx, "", "", func(id string, rec *record) (bool, error) {
 		if rec != nil && rec.ended().Before(now.Add(-KeepEnded)) {
 			old = append(old, id)
 			return true, nil
 		}
 		count++
-		if rec != nil && rec.Subject == q.Subject && q.Reaches != nil {
-			for _, pattern := range rec.Namespaces {
-				if !q.Reaches(pattern) {
-					taken = subjectTaken(q.Subject)
-				}
-			}
-		}
 		return true, nil
 	})
-	if err != nil || taken != nil {
-		return core.JoinErrors(err, taken)
+	if err != nil {
+		return err
 	}
 	for _, id := range old {
 		if err := drop(tx, id); err != nil {
@@ -159,11 +149,6 @@ func makeRoom(tx core.Tx, q *Request, now time.Time) error {
 // drop removes a token with everything that belongs to it.
 func drop(tx core.Tx, id string) error {
 	return core.JoinErrors(tokens.Delete(tx, id), uses.Delete(tx, id), endLogins(tx, id))
-}
-
-func subjectTaken(subject string) error {
-	return sdk.Errorf(sdk.Denied, "subject_denied", "the subject %s has tokens for namespaces that the caller doesn't reach", core.Cut(subject)).
-		WithHint("choose another subject").WithDetail("subject", subject)
 }
 
 // newID makes an id that no token has: see [idDigits].

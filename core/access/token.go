@@ -114,11 +114,6 @@ type Request struct {
 	// Lifetime is from [MinLifetime] to [MaxLifetime], and ends no later than the caller that
 	// asks; 0 is [DefaultLifetime], or until the caller's end.
 	Lifetime time.Duration
-	// Reaches reports whether the caller reaches everything that a pattern of namespaces
-	// matches. If the subject has a token with another pattern, the request is refused,
-	// so that the new token isn't mistaken for a token that reaches further. Nil reaches
-	// everything.
-	Reaches func(pattern string) bool
 
 	ends bool // whether the lifetime was given
 }

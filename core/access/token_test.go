@@ -261,22 +261,6 @@ func TestTokenRequestIsCheckedAtOnce(t *testing.T) {
 	}
 }
 
-// TestTokenSubjectIsntTakenFromWhoReachesMore is for a caller that reaches only some
-// namespaces.
-func TestTokenSubjectIsntTakenFromWhoReachesMore(t *testing.T) {
-	g := newGate(t)
-	g.issue(request())
-	q := request()
-	q.Namespaces = []string{"team/a"}
-	q.Reaches = func(pattern string) bool { return strings.HasPrefix(pattern, "team/") }
-	if _, err := g.Issue(g.ctx, q); sdk.CodeOf(err) != sdk.Denied || sdk.ReasonOf(err) != "subject_denied" {
-		t.Errorf("the subject of a token for lab: %v", err)
-	}
-	q.Subject = "other"
-	g.issue(q)
-	g.issue(q) // its own tokens don't hinder it
-}
-
 func TestTokenListIsWhatWasIssued(t *testing.T) {
 	g := newGate(t)
 	var ids []string

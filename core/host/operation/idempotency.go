@@ -122,7 +122,7 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 func (c *Call) keyRequest(o *Operation, in any) *idempotency.Request {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
 	return &idempotency.Request{
-		Subject: c.caller.Subject, Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent, Body: jsontext.MustEncode([]any{patterns, in}),
+		Subject: c.caller.Account(), Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent, Body: jsontext.MustEncode([]any{patterns, in}),
 	}
 }
 

@@ -90,7 +90,7 @@ func TestIdempotency_IsASubjects(t *testing.T) {
 	in := &core.ObserveRequest{Namespace: here, Content: "a fact"}
 	one := core.Caller{Subject: "one", Scopes: core.Scopes(), Namespaces: []string{here}}
 	two, wider := one, one
-	two.Subject, wider.Namespaces = "two", []string{"**"}
+	two.Subject, wider.Namespaces = "two", []string{here, here + "/**"}
 	first, _, err := keyed(w, one, "k", "memory_observe", in)
 	w.Must(err)
 	other, again, err := keyed(w, two, "k", "memory_observe", in)

@@ -90,9 +90,7 @@ func (in *TokenNew) check() error {
 }
 
 func tokenNew(ctx context.Context, c *Call, in *TokenNew) (*NewToken, error) {
-	asked := in.request()
-	asked.Reaches = c.reaches
-	issued, err := c.Host.Access.Issue(ctx, asked)
+	issued, err := c.Host.Access.Issue(ctx, in.request())
 	if err != nil {
 		return nil, err
 	}

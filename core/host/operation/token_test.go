@@ -117,9 +117,49 @@ func TestACallerGivesNoMoreThanItHas(t *testing.T) {
 			t.Errorf("%+v: %v; want %q", in, err, want)
 		}
 	}
-	try[operation.NewToken](w, "token_new", grant("everywhere", operate, "**"))
-	_, err := w.Do(who, "token_new", grant("everywhere", operate, here))
-	w.Refused(err, sdk.Denied, "subject_denied")
+}
+
+// TestTokenNew_DoesntDependOnOtherTenants: whoever has tokens where the caller doesn't reach, the answer
+// is the same.
+func TestTokenNew_DoesntDependOnOtherTenants(t *testing.T) {
+	w := newWorld(t)
+	operate := []core.Scope{core.ScopeOperate, core.ScopeMemoryRead}
+	who := core.Caller{Subject: "lead", Scopes: operate, Namespaces: []string{here + "/**"}}
+	for subject, namespaces := range map[string][]string{
+		"nobody": nil, "one": {"lab"}, "tree": {"lab/**"}, "all": {"**"}, "two": {"lab", "mill/**"}, "both": {here, "lab"},
+		"user": {"users/ana/**"}, "above": {"team/**"}, "name like a tenant's": {"lab/x"},
+	} {
+		if namespaces != nil {
+			try[operation.NewToken](w, "token_new", grant(subject, operate, namespaces...))
+		}
+		out, err := w.Do(who, "token_new", grant(subject, operate, here))
+		if made, is := out.(*operation.NewToken); !is || err != nil || made.Subject != subject {
+			t.Errorf("%s: %+v, %v", subject, out, err)
+		}
+	}
+	ended := try[operation.NewToken](w, "token_new", grant("ended", operate, "lab"))
+	try[operation.Token](w, "token_revoke", &operation.TokenRevoke{ID: ended.ID})
+	if _, err := w.Do(who, "token_new", grant("ended", operate, here)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestIdempotency_KeysOfASubjectsTenants: a key of a subject in one tenant says nothing about the
+// subject of the same name in another.
+func TestIdempotency_KeysOfASubjectsTenants(t *testing.T) {
+	w := newWorld(t)
+	as := func(namespaces ...string) core.Caller {
+		return core.Caller{Subject: "anna", Scopes: core.Scopes(), Namespaces: namespaces}
+	}
+	for i, c := range []core.Caller{as("lab/**"), as("team/**"), as("users/ana/**"), as("users/bob/**"), as("**"), as("mill", "mill/**")} {
+		namespace := []string{"lab", "team", "users/ana", "users/bob", "port", "mill"}[i]
+		for _, first := range []bool{true, false} {
+			_, again, err := keyed(w, c, "key-1", "memory_observe", &core.ObserveRequest{Namespace: namespace, Content: "It is " + namespace})
+			if err != nil || again == first {
+				t.Errorf("%s: %v, %v", namespace, again, err)
+			}
+		}
+	}
 }
 
 func TestOnlyTheOperatorReplacesItsToken(t *testing.T) {

@@ -84,7 +84,7 @@ func (a *API) stillKnown(r *request) bool {
 
 // admit refuses a request that is too large or comes too soon for its subject.
 func (a *API) admit(w http.ResponseWriter, r *request) bool {
-	err := a.rates.admit(r.http.Context(), r.caller.Subject, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
+	err := a.rates.admit(r.http.Context(), r.caller, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
 	if err == nil {
 		err = a.checkHeaders(r)
 	}

@@ -313,3 +313,27 @@ func TestLimits_Connections(t *testing.T) {
 	}
 	s.Must(server.Stop())
 }
+
+// TestLimits_OfASubjectsTenants: what a subject's name did in one tenant isn't counted in another, nor
+// for a caller of several.
+func TestLimits_OfASubjectsTenants(t *testing.T) {
+	s := newLimitedSite(t, Limits{Requests: 1, Writes: 1, SubjectStreams: 1})
+	seen := map[string]bool{}
+	for _, namespaces := range [][]string{{"lab/**"}, {"team", "team/a"}, {"users/ana/**"}, {"users/bob"}, {"users/**"}, {"mill", "mill/**"}, {"lab2/**"}, {"port/a/b"}} {
+		c := core.Caller{Subject: "anna", Namespaces: namespaces}
+		if seen[c.Account()] {
+			t.Errorf("%q has another tenant's account", namespaces)
+		}
+		seen[c.Account()] = true
+		if err := s.api.rates.admit(t.Context(), c, false); err != nil {
+			t.Errorf("%q: %v", namespaces, err)
+		}
+		_, _, err := s.api.streams.open(c)
+		if err != nil {
+			t.Errorf("%q: %v", namespaces, err)
+		}
+		if _, _, err := s.api.streams.open(core.Caller{Subject: "anna", Namespaces: namespaces[:1]}); sdk.ReasonOf(err) != "subject_streams_full" {
+			t.Errorf("%q, a second stream: %v", namespaces, err)
+		}
+	}
+}

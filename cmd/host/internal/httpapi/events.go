@@ -62,9 +62,9 @@ func (s *streams) count() int { return int(s.share.Taken()) }
 func (s *streams) open(caller core.Caller) (done func(), lost <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	subject, ended := caller.Subject, make(chan struct{})
-	if s.from[subject] >= s.each {
-		full := sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[subject], s.each)
+	account, ended := caller.Account(), make(chan struct{})
+	if s.from[account] >= s.each {
+		full := sdk.Errorf(sdk.Exhausted, "subject_streams_full", "the subject has %d streams open (limit %d)", s.from[account], s.each)
 		return nil, nil, reached(full, "subject_streams", fmt.Sprintf("close one (a stream can follow up to %d namespaces)", MaxStreamNamespaces))
 	}
 	place := s.share.Hold(caller.Tenant(), false, func() bool {
@@ -74,13 +74,13 @@ func (s *streams) open(caller core.Caller) (done func(), lost <-chan struct{}, e
 	if place == nil {
 		return nil, nil, reached(sdk.Errorf(sdk.Unavailable, "streams_full", "the server has %d streams open (limit %d)", s.most, s.most), "streams", "try again later")
 	}
-	s.from[subject]++
+	s.from[account]++
 	return sync.OnceFunc(func() {
 		place.Free()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.from[subject]--; s.from[subject] == 0 {
-			delete(s.from, subject)
+		if s.from[account]--; s.from[account] == 0 {
+			delete(s.from, account)
 		}
 	}), ended, nil
 }

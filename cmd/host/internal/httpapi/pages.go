@@ -20,7 +20,7 @@ type Visit struct {
 	Failed func() time.Duration
 	// Admit refuses a request above the rate of its subject; read is whether it changes
 	// nothing.
-	Admit func(ctx context.Context, subject string, read bool) error
+	Admit func(ctx context.Context, c core.Caller, read bool) error
 }
 
 // PagePaths are the paths of pages, as patterns of [http.ServeMux].
@@ -57,9 +57,9 @@ func (a *API) page(w http.ResponseWriter, r *request) {
 			r.code = "unauthenticated"
 			return sdk.RetryAfter(a.rates.failedLogin(r.http.Context(), r.address))
 		},
-		Admit: func(ctx context.Context, subject string, read bool) error {
-			slotOf(r.http.Context()).known(core.Caller{Subject: subject}.Tenant())
-			return a.rates.admit(ctx, subject, read)
+		Admit: func(ctx context.Context, c core.Caller, read bool) error {
+			slotOf(r.http.Context()).known(c.Tenant())
+			return a.rates.admit(ctx, c, read)
 		},
 	})
 	r.status = said.status

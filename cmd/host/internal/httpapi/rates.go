@@ -5,12 +5,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/rate"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Rates are per subject: a token that is used in a loop must not slow down other subjects.
+// Rates are per subject and tenant: a token that is used in a loop must not slow down other subjects,
+// nor the subject of the same name in another tenant.
 // Hosts that share a store also share the rates, so that a subject gets no more from several
 // hosts than from one. Each host has its own rate for wrong credentials, so that unknown
 // callers write nothing to the store.
@@ -28,16 +30,16 @@ func newRates(h *host.Host, l Limits) *rates {
 	}
 }
 
-// admit counts a request of a subject, or returns an error with the time to wait.
-func (r *rates) admit(ctx context.Context, subject string, reads bool) error {
-	if wait, err := r.requests.Take(ctx, subject); err != nil || wait > 0 {
-		return tooOften("requests", "requests", subject, wait, err)
+// admit counts a request of a caller, or returns an error with the time to wait.
+func (r *rates) admit(ctx context.Context, c core.Caller, reads bool) error {
+	if wait, err := r.requests.Take(ctx, c.Account()); err != nil || wait > 0 {
+		return tooOften("requests", "requests", c.Subject, wait, err)
 	}
 	if reads {
 		return nil
 	}
-	if wait, err := r.writes.Take(ctx, subject); err != nil || wait > 0 {
-		return tooOften("writes", "requests that write", subject, wait, err)
+	if wait, err := r.writes.Take(ctx, c.Account()); err != nil || wait > 0 {
+		return tooOften("writes", "requests that write", c.Subject, wait, err)
 	}
 	return nil
 }

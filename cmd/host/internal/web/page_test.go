@@ -220,9 +220,9 @@ func TestPages_Rates(t *testing.T) {
 	s := newSite(t)
 	pages := New(Config{Host: s.Host, Authority: s.Host.Access, Authenticate: func(*http.Request) (core.Caller, error) { return core.Operator("ada"), nil }})
 	w := httptest.NewRecorder()
-	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(_ context.Context, subject string, read bool) error {
-		if subject != core.OperatorSubject || !read {
-			t.Errorf("asked for %q, %t", subject, read)
+	pages.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil), Visit{Admit: func(_ context.Context, c core.Caller, read bool) error {
+		if c.Subject != core.OperatorSubject || !read {
+			t.Errorf("asked for %q, %t", c.Subject, read)
 		}
 		return sdk.Errorf(sdk.Exhausted, "requests_exhausted", "too many requests").WithDetail(sdk.RetryAfterDetail, int64(2000))
 	}})

@@ -41,7 +41,7 @@ func (p *Pages) known(nav string, do func(*visit) error) http.HandlerFunc {
 			p.unavailable(w, r)
 		default:
 			v.caller, v.Request = caller, r.WithContext(core.WithCaller(r.Context(), caller))
-			err := visitOfRequest(r).Admit(r.Context(), caller.Subject, r.Method == http.MethodGet || r.Method == http.MethodHead)
+			err := visitOfRequest(r).Admit(r.Context(), caller, r.Method == http.MethodGet || r.Method == http.MethodHead)
 			if err == nil {
 				err = do(v)
 			}

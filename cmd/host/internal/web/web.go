@@ -61,7 +61,7 @@ type Visit struct {
 	Failed func() time.Duration
 	// Admit refuses a request above the rate of its subject; read is whether it changes
 	// nothing.
-	Admit func(ctx context.Context, subject string, read bool) error
+	Admit func(ctx context.Context, c core.Caller, read bool) error
 }
 
 // Pages answer browsers. They are safe for concurrent use, and need no Close.
