@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -102,7 +103,7 @@ func TestPrompts_ComparedAreBounded(t *testing.T) {
 		return all
 	}
 	d := run.DiffPrompts(list("a"), list("b"))
-	if size := len(core.MustJSON(d)); len(d) != 64 || size > 1<<20 {
+	if size := len(jsontext.MustEncode(d)); len(d) != 64 || size > 1<<20 {
 		t.Errorf("%d differences have %d bytes", len(d), size)
 	}
 }

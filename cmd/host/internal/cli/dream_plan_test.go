@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // rewritten is a JSON value with each whole number in another form, such as 5.0 for 5, and how many
@@ -59,7 +59,7 @@ func TestDreamPlan_TakesAFilesWholeNumbersAsIntegers(t *testing.T) {
 		if n == 0 {
 			t.Fatalf("the plan has no whole number: %s", text)
 		}
-		code, out, said := w.run(t.Context(), "dream", "run", "--plan", w.file("other.json", string(core.MustJSON(other))))
+		code, out, said := w.run(t.Context(), "dream", "run", "--plan", w.file("other.json", string(jsontext.MustEncode(other))))
 		if (code == 0) != c.taken || !c.taken && !strings.Contains(said, "is no plan") {
 			t.Errorf("%s: exit %d: %s%s", c.form, code, out, said)
 		}
