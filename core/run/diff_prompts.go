@@ -11,7 +11,7 @@ import (
 
 // maxPromptDiff bounds the texts that a comparison of prompts looks at and shows, in bytes: two
 // whole prompts of a call, with room for the JSON of their lines.
-const maxPromptDiff = 4 * core.MaxPromptBytes
+const maxPromptDiff = 4 * sdk.MaxPromptBytes
 
 // promptLineBytes is what a line of a text counts for in addition to its bytes.
 const promptLineBytes = 32
