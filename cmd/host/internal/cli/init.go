@@ -79,9 +79,12 @@ func begun(a *App, dir string, files []string, samples bool) error {
 		fmt.Fprintln(a.out.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
 	}
 	if dir != "" {
-		a.out.term.Line("next: cd %s", dir)
+		if strings.HasPrefix(dir, "-") {
+			dir = "./" + dir // for cd it would be a flag, or the folder before
+		}
+		a.out.term.Line("next: cd %s", shellWord(dir))
 	}
-	a.out.term.Line("next: %s run workflow.yaml", programName())
+	a.out.term.Line("next: %s run workflow.yaml", shellWord(programName()))
 	return nil
 }
 
