@@ -74,7 +74,8 @@ type SnapshotReplay struct {
 }
 
 // ofSnapshotBuild is the place of a turn: its namespace, and the namespace of the snapshot that the
-// turn already has.
+// turn already has. A block may only name a memory that the caller reaches: the digest of its text,
+// and whether a purge removed it, would say that the memory exists.
 func ofSnapshotBuild(ctx context.Context, c *Call, in *inject.BuildRequest) (place, error) {
 	found, err := c.ownSession(ctx, &in.Session)
 	if err != nil {
@@ -82,6 +83,15 @@ func ofSnapshotBuild(ctx context.Context, c *Call, in *inject.BuildRequest) (pla
 	}
 	if found != nil && in.Namespace == "" {
 		in.Namespace = found.Namespace
+	}
+	for i := range in.Blocks {
+		if id := &in.Blocks[i].MemoryID; *id != "" {
+			ids := []string{*id}
+			if _, err := c.atMemories(ctx, ids); err != nil {
+				return place{}, err
+			}
+			*id = ids[0]
+		}
 	}
 	at, err := inNamespace(func(in *inject.BuildRequest) *string { return &in.Namespace })(ctx, c, in)
 	if err != nil || in.Session == "" || in.Turn < 1 {

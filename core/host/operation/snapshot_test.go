@@ -2,11 +2,13 @@ package operation_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/memory"
@@ -94,6 +96,60 @@ func TestSnapshot_ElsewhereIsNone(t *testing.T) {
 	}
 	_, err = w.Do(me, "snapshot_list", &operation.SnapshotList{Namespace: elsewhere, Session: "s"})
 	w.Refused(err, sdk.Denied, "namespace_denied")
+}
+
+// TestSnapshot_AMemoryElsewhereIsNone: whatever a block says of a memory that the caller doesn't
+// reach, the answer is as for an id that no memory has.
+func TestSnapshot_AMemoryElsewhereIsNone(t *testing.T) {
+	w := newWorld(t)
+	erase := func(id string) {
+		try[verdict.GateAnswer](w, "gate_request", &operation.GateRequest{ID: id, Erase: true, Reason: "wrong"})
+	}
+	for _, namespace := range []string{elsewhere, elsewhere + "/below", "other", here + "/below"} {
+		observed(w, strings.ReplaceAll(namespace, "/", "."), namespace)
+	}
+	observed(w, "gone", elsewhere)
+	erase("gone")
+	theirs := observeAs(w, core.Caller{Subject: "them", Scopes: core.Scopes(), Namespaces: []string{elsewhere}}, "theirs", elsewhere)
+	observed(w, "mine", here)
+	me := core.Caller{Subject: "me", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeMemoryWrite}, Namespaces: []string{here}}
+	turn, last := int64(0), "" // the last snapshot
+	outcome := func(id string, more ...inject.Draft) string {
+		turn++
+		block := inject.Draft{BlockID: "b", Category: inject.MemoryRecall, Priority: new(1), Payload: "It is so.", MemoryID: id}
+		out, err := w.Do(me, "snapshot_build", &inject.BuildRequest{Namespace: here, Session: "s", Turn: turn, Blocks: append(more, block)})
+		if err != nil {
+			return strings.ReplaceAll(fmt.Sprint(sdk.CodeOf(err), err, sdk.AsError(err).Hint, sdk.AsError(err).Details), id, "ID")
+		}
+		last = out.(*inject.Built).SnapshotID
+		shown, err := w.Do(me, "snapshot_get", &operation.SnapshotGet{ID: last})
+		w.Must(err)
+		used := shown.(*inject.Snapshot).BlocksUsed
+		return fmt.Sprint(used[len(used)-1].PayloadDigest, used[len(used)-1].Payload)
+	}
+	for _, id := range []string{
+		strings.ReplaceAll(elsewhere, "/", "."), strings.ReplaceAll(elsewhere+"/below", "/", "."), "other", strings.ReplaceAll(here+"/below", "/", "."),
+		"gone", "theirs", theirs, theirs[:13],
+	} {
+		mine := inject.Draft{BlockID: "a", Category: inject.MemoryRecall, Priority: new(2), Payload: "So it is.", MemoryID: "mine"}
+		for _, more := range [][]inject.Draft{nil, {mine}} {
+			if there, nowhere := outcome(id, more...), outcome("nothing.like.it", more...); there != nowhere {
+				t.Errorf("for %s the answer is\n%s\nand for no memory it is\n%s", id, there, nowhere)
+			}
+		}
+	}
+	mine := observeAs(w, me, "chosen", here)
+	for _, id := range []string{"mine", mine, "chosen"} {
+		if own, none := outcome(id), outcome("nothing.like.it"); own == none || !strings.HasPrefix(own, "hmac-") {
+			t.Errorf("for %s of its own the answer is %s", id, own)
+		}
+	}
+	erase(mine)
+	for _, block := range try[inject.Snapshot](w, "snapshot_get", &operation.SnapshotGet{ID: last}).BlocksUsed {
+		if block.Payload != inject.PurgedPayload {
+			t.Errorf("after the memory was erased the block says %s", block.Payload)
+		}
+	}
 }
 
 // tellingWorkflow puts what is known into a prompt, and stores the prompt.
