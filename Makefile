@@ -155,12 +155,13 @@ stress: deps
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./cmd/host/... ./core/...
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 120m -tags "$(TAGS) bench" -run '^TestFigures$$' -v ./core/memory
 
-## scale: several hosts on PostgreSQL: histories, crashes and cut connections at length, and its figures
+## scale: several hosts on PostgreSQL: histories, crashes and cut connections at length, and its figures (SESSION_STRESS=1 for 64 callers of one session)
 .PHONY: scale
 scale: deps
 	@.ci/postgres
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -v ./core/store/postgres/... | grep -vE '^=== '
 	REFLECTORY_TEST_DATABASE=1 go test -count=1 -timeout 60m -tags "$(TAGS)" ./core/run ./core/memory ./core/job ./core/inject
+	REFLECTORY_TEST_DATABASE=1 REFLECTORY_STRESS=$(SESSION_STRESS) go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestSession_Parallel' ./core/host/operation
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 30m -tags "$(TAGS)" -run 'Shared' -v ./core/host | grep -vE '^=== '
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestHosts_' -v ./cmd/host/internal/cli | grep -vE '^=== '
 	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)'

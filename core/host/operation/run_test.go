@@ -18,13 +18,17 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 	corerun "github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// database is what the tests on PostgreSQL share.
+var database postgrestest.Shared
+
 func TestMain(m *testing.M) {
 	operationtest.ServeJudge()
-	os.Exit(coretest.WithPlain(m).Run())
+	os.Exit(database.Main(coretest.WithPlain(m)))
 }
 
 // list are the ids of the runs that a caller sees, page by page.

@@ -16,6 +16,7 @@ import (
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/store/mem"
 	"github.com/reflectory/reflectory/core/store/pebble"
+	"github.com/reflectory/reflectory/core/store/postgres/postgrestest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -24,10 +25,11 @@ import (
 // them is refused, and the turns' numbers have no gap and no repeat.
 func TestSession_ParallelTurnsAreNumberedInTheirCommits(t *testing.T) {
 	callers, turns := coretest.Heavy(16, 64), coretest.Heavy(8, 200)
-	for _, c := range []struct {
+	type engine struct {
 		name string
 		open func(t *testing.T) core.Store
-	}{
+	}
+	engines := []engine{
 		{"mem", func(*testing.T) core.Store { return mem.Open() }},
 		{"pebble", func(t *testing.T) core.Store {
 			s, err := pebble.Open(t.Context(), pebble.Options{Dir: t.TempDir()})
@@ -36,7 +38,11 @@ func TestSession_ParallelTurnsAreNumberedInTheirCommits(t *testing.T) {
 			}
 			return s
 		}},
-	} {
+	}
+	if postgrestest.Wanted() {
+		engines = append(engines, engine{"postgres", func(t *testing.T) core.Store { return database.Open(t) }})
+	}
+	for _, c := range engines {
 		t.Run(c.name, func(t *testing.T) {
 			w := operationtest.NewOn(t, c.open(t))
 			observed(w, "m", here)
