@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/reflectory/reflectory/core/policypoint"
@@ -51,6 +52,37 @@ func gatePoint() point[policypoint.GateInput, policypoint.GateOutcome] {
 func (p *Policies) Gate(ctx context.Context, in *policypoint.GateInput) (out policypoint.GateOutcome) {
 	out, out.Decision = decide(ctx, p, p.points.gate, in.Namespace, in)
 	return out
+}
+
+// GateWorkings implements gate.Policy: how the policy that made a decision came to it. If that
+// version of it isn't in force, nothing of it is known. The figures that it lacks are the default
+// policy's, after its own.
+func (p *Policies) GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) (w policypoint.GateWorkings) {
+	at := p.points.gate
+	set, _ := p.deciding(ctx)
+	figures := func(policy *Policy) []program.TraceStep {
+		// A cancelled caller's decision is recorded with its numbers too.
+		trace := policy.program.Workings(context.WithoutCancel(ctx), &bound[policypoint.GateInput]{in, at.gets})
+		for _, v := range trace.Variables {
+			known := slices.ContainsFunc(w.Figures, func(f policypoint.GateFigure) bool { return f.Name == v.Name })
+			if n, is := asFloat(v.Value); is && !known && !math.IsNaN(n) && !math.IsInf(n, 0) {
+				w.Figures = append(w.Figures, policypoint.GateFigure{Name: v.Name, Expression: v.Expression, Value: n, File: policy.File()})
+			}
+		}
+		return trace.Steps
+	}
+	for policy := range set.chain(&at.definition, in.Namespace) {
+		if policy.File() != made.File || policy.Digest() != made.Digest {
+			continue
+		}
+		for _, step := range figures(policy) {
+			if step.Condition != "" {
+				w.Tried = append(w.Tried, policypoint.GateTried{Condition: step.Condition, Holds: step.Holds})
+			}
+		}
+	}
+	figures(at.base())
+	return w
 }
 
 // gateLanes are the gate's inputs that come from evidence.

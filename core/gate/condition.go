@@ -82,50 +82,6 @@ func minimumConfidence(g *core.Governance) float64 {
 	return max(core.DefaultMinGateConfidence, g.MinGateConfidence)
 }
 
-// Weights of the utility, and the default policy's limits for it. The engine uses them to
-// compute the confidence when it turns another verdict into a retain; an explanation
-// shows them.
-const (
-	weightReact = 0.32
-	weightGraph = 0.23
-	weightOmega = 0.25
-	weightQ     = 0.20
-
-	promoteUtility  = 0.78
-	obsoleteUtility = 0.32
-)
-
-// utility combines the lanes and q: their weighted sum.
-func utility(in *policypoint.GateInput) float64 {
-	return core.Rounded(clamp(weightReact*in.React.Lane() + weightGraph*in.Graph.Lane() + weightOmega*in.OmegaLane() + weightQ*in.Q))
-}
-
-// failureRate is the share of the uses that failed; without uses it is 1 after an error.
-func failureRate(in *policypoint.GateInput) float64 {
-	switch uses := in.Uses(); {
-	case uses > 0:
-		return float64(in.Failures) / float64(uses)
-	case in.LastOutcomeError:
-		return 1
-	}
-	return 0
-}
-
-// frequency is how much the number of uses counts, from 0 to 1.
-func frequency(in *policypoint.GateInput) float64 { return float64(in.Uses()) / float64(in.Uses()+3) }
-
-// evidenceTTL is how strong the evidence of the uses is, from 0 to 1.
-func evidenceTTL(in *policypoint.GateInput) float64 {
-	success := float64(in.Successes+1) / float64(in.Successes+in.Failures+2)
-	return core.Rounded(clamp(0.45*frequency(in) + 0.35*(1-failureRate(in)) + 0.20*success))
-}
-
-// retainConfidence is the confidence of a retain. It is higher the farther the utility is
-// from the limits of both other verdicts.
-func retainConfidence(utility float64) float64 {
-	return min(0.85, 0.42+0.6*min(math.Abs(promoteUtility-utility), math.Abs(utility-obsoleteUtility)))
-}
-
 // clamp brings a number into [0,1]; NaN becomes 0.
 func clamp(x float64) float64 {
 	if math.IsNaN(x) {

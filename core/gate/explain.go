@@ -17,13 +17,11 @@ type Explanation struct {
 	Decision *verdict.GateAnswer `json:"decision"`
 	// Lanes are the scores of the evidence: react, graph, omega, and q.
 	Lanes []LaneExplanation `json:"lanes"`
-	// Utility is their weighted sum. EvidenceTTL and Frequency are two more numbers that
-	// the default policy uses.
+	// Utility is what the policy makes of them, EvidenceTTL and Frequency are two more of its
+	// numbers. The decision's workings have their expressions.
 	Utility     float64 `json:"utility"`
 	EvidenceTTL float64 `json:"evidence_ttl"`
 	Frequency   float64 `json:"frequency"`
-	// Thresholds are the default policy's thresholds, by verdict.
-	Thresholds map[string]string `json:"thresholds"`
 	// Rule is the rule that matched.
 	Rule RuleExplanation `json:"rule"`
 	// Note explains what the numbers don't mean.
@@ -32,9 +30,8 @@ type Explanation struct {
 
 // LaneExplanation is a lane with the numbers from which its score is computed.
 type LaneExplanation struct {
-	Name   string  `json:"name"`
-	Score  float64 `json:"score"`
-	Weight float64 `json:"weight"`
+	Name  string  `json:"name"`
+	Score float64 `json:"score"`
 	// Formula is how the score is computed from the parts.
 	Formula string      `json:"formula"`
 	Parts   []Explained `json:"parts"`
@@ -58,16 +55,6 @@ type RuleExplanation struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// thresholds are what the default policy requires for each verdict. Promote is tested
-// first, and retain is the rest.
-func thresholds() map[string]string {
-	return map[string]string{
-		policypoint.VerdictPromote: fmt.Sprintf("uses ≥ 3, utility ≥ %g, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5", promoteUtility),
-		policypoint.VerdictObsolete: fmt.Sprintf("uses ≥ 2, utility ≤ %[1]g, failure_rate ≥ 0.7, and evidence_ttl ≤ 0.45 or uses ≥ 10; "+
-			"or uses = 0, relevant_turns ≥ 10, utility ≤ %[1]g, path not reachable", obsoleteUtility),
-	}
-}
-
 // note is part of every explanation.
 const note = "confidences of different verdicts aren't comparable: each verdict has a formula of its own"
 
@@ -75,7 +62,7 @@ const note = "confidences of different verdicts aren't comparable: each verdict 
 func Explain(d *verdict.GateDecision) *Explanation {
 	e := &Explanation{
 		MemoryID: d.MemoryID, Namespace: d.Namespace, Decision: d.Answer(), Lanes: lanes(d), Note: note,
-		Utility: d.Numbers.Utility, EvidenceTTL: d.Numbers.EvidenceTTL, Frequency: d.Numbers.Frequency, Thresholds: thresholds(),
+		Utility: d.Numbers.Utility, EvidenceTTL: d.Numbers.EvidenceTTL, Frequency: d.Numbers.Frequency,
 		Rule: RuleExplanation{File: d.Policy.File, ID: d.Policy.Rule, Path: d.Policy.Path, Condition: oneLine(d.Policy.Condition)},
 	}
 	if d.Policy.Failure != nil {
@@ -86,9 +73,9 @@ func Explain(d *verdict.GateDecision) *Explanation {
 
 // Recorded explains the decision that followed from a policy's outcome, from the inputs that
 // the policy's log recorded. The names of the references aren't among them.
-func Recorded(ctx context.Context, in *policypoint.GateInput, out policypoint.GateOutcome) *Explanation {
-	d := follow(in, safe(ctx, out))
-	d.MemoryID, d.Namespace, d.Numbers = in.Facts.MemoryID, in.Namespace, numbers(in)
+func (g *Gate) Recorded(ctx context.Context, in *policypoint.GateInput, out policypoint.GateOutcome) *Explanation {
+	d := follow(in, safe(ctx, out), g.policy.GateWorkings(ctx, in, out.Decision))
+	d.MemoryID, d.Namespace = in.Facts.MemoryID, in.Namespace
 	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
 		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend
 	return Explain(d)
@@ -97,14 +84,14 @@ func Recorded(ctx context.Context, in *policypoint.GateInput, out policypoint.Ga
 func lanes(d *verdict.GateDecision) []LaneExplanation {
 	n := &d.Numbers
 	react := LaneExplanation{
-		Name: "react", Score: n.React, Weight: weightReact, Refs: d.ReactRefs,
+		Name: "react", Score: n.React, Refs: d.ReactRefs,
 		Formula: "p · (0.4 + 0.6 · recurrence_score), p = (good + 1) / (good + tool_failures + 2)",
 		Parts: []Explained{
 			{"good", n.Good}, {"tool_failures", n.ToolFailures}, {"recovery_success", n.RecoverySuccess}, {"recurrence_score", n.Recurrence},
 		},
 	}
 	graph := LaneExplanation{
-		Name: "graph", Score: n.Graph, Weight: weightGraph, Refs: d.GraphRefs, Formula: "0.5 without a graph",
+		Name: "graph", Score: n.Graph, Refs: d.GraphRefs, Formula: "0.5 without a graph",
 		Parts: []Explained{{"graph_known", n.GraphKnown}},
 	}
 	if n.GraphKnown {
@@ -115,7 +102,7 @@ func lanes(d *verdict.GateDecision) []LaneExplanation {
 		}
 	}
 	omega := LaneExplanation{
-		Name: "omega", Score: n.Omega, Weight: weightOmega, Formula: "the mean of the three, an absent one 0.5, an absent trend the utility_score",
+		Name: "omega", Score: n.Omega, Formula: "the mean of the three, an absent one 0.5, an absent trend the utility_score",
 
 		Parts: []Explained{
 			{"upstream_status_score", absent(d.Omega.UpstreamStatus)},
@@ -124,7 +111,7 @@ func lanes(d *verdict.GateDecision) []LaneExplanation {
 		},
 	}
 	q := LaneExplanation{
-		Name: "q", Score: n.Q, Weight: weightQ, Formula: "learned from recalls",
+		Name: "q", Score: n.Q, Formula: "learned from recalls",
 		Parts: []Explained{
 			{"uses", n.Uses}, {"named_uses", n.Named}, {"successes", n.Successes}, {"failures", n.Failures}, {"failure_rate", n.FailureRate}, {"relevant_turns", n.RelevantTurns}, {"sessions", n.Sessions},
 		},
@@ -156,12 +143,19 @@ func (e *Explanation) Lines(label func(name string) string) []string {
 	for _, lane := range e.Lanes {
 		lines = append(lines, lane.lines(label)...)
 	}
-	lines = append(lines, fmt.Sprintf("%s: %s = %g · react + %g · graph + %g · omega + %g · q",
-		label("utility"), short(e.Utility), weightReact, weightGraph, weightOmega, weightQ),
-		fmt.Sprintf("evidence_ttl: %s = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)", short(e.EvidenceTTL)),
-		fmt.Sprintf("frequency: %s = uses / (uses + 3)", short(e.Frequency)),
-		"threshold of promote: "+e.Thresholds[policypoint.VerdictPromote],
-		"threshold of obsolete: "+e.Thresholds[policypoint.VerdictObsolete])
+	for _, f := range d.Workings.Figures {
+		name, of := f.Name, ""
+		if name == utilityFigure {
+			name = label(name)
+		}
+		if f.File != e.Rule.File {
+			of = ", as in " + f.File
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s = %s%s", name, short(f.Value), f.Expression, of))
+	}
+	for _, t := range d.Workings.Tried {
+		lines = append(lines, fmt.Sprintf("tried: %s: %s", t.Condition, map[bool]string{true: "holds", false: "doesn't hold"}[t.Holds]))
+	}
 	for _, c := range d.Conditions {
 		met := "met"
 		if !c.Met {

@@ -37,11 +37,8 @@ rule: gate/strict.yaml, rule strict at rule.match[1]: uses >= 3 && q_value > 0.1
   upstream_status_score 0.9, codebase_verification_score absent, runtime_utility_trend_score absent, utility_score 0.5
 [q]: 0.5 = learned from recalls
   uses 11, named_uses 11, successes 8, failures 3, failure_rate 0.2727, relevant_turns 8, sessions 2
-[utility]: 0.4927 = 0.32 · react + 0.23 · graph + 0.25 · omega + 0.2 · q
-evidence_ttl: 0.7466 = 0.45 · frequency + 0.35 · (1 − failure_rate) + 0.2 · (successes + 1) / (successes + failures + 2)
-frequency: 0.7857 = uses / (uses + 3)
-threshold of promote: uses ≥ 3, utility ≥ 0.78, failure_rate ≤ 0.25, evidence_ttl ≥ 0.5
-threshold of obsolete: uses ≥ 2, utility ≤ 0.32, failure_rate ≥ 0.7, and evidence_ttl ≤ 0.45 or uses ≥ 10; or uses = 0, relevant_turns ≥ 10, utility ≤ 0.32, path not reachable
+[utility]: 0.4927 = rounded(clamp(0.32 * react + 0.23 * graph + 0.25 * omega + 0.20 * q_value, 0.0, 1.0)), as in default/gate.yaml
+retain: 0.5236 = least(0.85, 0.42 + 0.6 * least(distance(0.78, variables.utility), distance(variables.utility, 0.32))), as in default/gate.yaml
 condition confidence: 0.65 (at least 0.7): not met
 condition react_evidence_refs: 1 (at least 1): met
 condition graph_evidence_refs: 1 (at least 1): met

@@ -21,6 +21,3 @@ var (
 	DAGKey   = dagKey
 	IndexKey = indexKey
 )
-
-// RetainConfidence is the engine's own formula.
-var RetainConfidence = retainConfidence

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -15,6 +16,10 @@ import (
 // Policy decides whether a memory is kept, purged or promoted.
 type Policy interface {
 	Gate(ctx context.Context, in *policypoint.GateInput) policypoint.GateOutcome
+	// GateWorkings are how the policy came to a decision. The gate reads the figures utility,
+	// retain (the confidence of a retain in place of another verdict), failure_rate, frequency
+	// and evidence_ttl; those that the policy that decided doesn't have are the default's.
+	GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings
 }
 
 // Gate implements [verdict.Gate]. It is safe for concurrent use.
@@ -41,6 +46,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (
 	var d *verdict.GateDecision
 	if c.Erase != "" {
 		d = erase(c)
+		record(d, in, g.policy.GateWorkings(ctx, in, d.Policy))
 	} else {
 		d = g.decide(ctx, c, in)
 		d.ReactRefs, d.GraphRefs = e.toolRefs, append([]string{}, e.graph.refs...)
@@ -49,7 +55,6 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (
 	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
 		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend
 	d.Omega.Notes = append(e.notes(), c.Notes...)
-	d.Numbers = numbers(in)
 	d.Numbers.Workflow = e.graph.workflow
 	return d, nil
 }
@@ -125,24 +130,40 @@ func erase(c *verdict.GateCase) *verdict.GateDecision {
 func (g *Gate) decide(ctx context.Context, c *verdict.GateCase, in *policypoint.GateInput) *verdict.GateDecision {
 	out := safe(ctx, g.policy.Gate(ctx, in))
 	out.Decision.Latency = 0 // a record doesn't depend on the machine's speed
-	d := follow(in, out)
+	d := follow(in, out, g.policy.GateWorkings(ctx, in, out.Decision))
 	d.MemoryID, d.Namespace = c.Memory.ID, c.Memory.Namespace
 	return d
 }
 
 // follow is the decision that follows from a policy's outcome by the engine's conditions.
-func follow(in *policypoint.GateInput, out policypoint.GateOutcome) *verdict.GateDecision {
+func follow(in *policypoint.GateInput, out policypoint.GateOutcome, w policypoint.GateWorkings) *verdict.GateDecision {
 	d := &verdict.GateDecision{
 		Verdict: out.Verdict, Confidence: out.Confidence, Reason: out.Reason, Policy: out.Decision,
 		Conditions: Conditions(in, out),
 	}
 	if d.Unmet = Unmet(d.Conditions); len(d.Unmet) > 0 {
 		d.Intended, d.IntendedConfidence = out.Verdict, out.Confidence
-		d.Verdict, d.Confidence = policypoint.VerdictRetain, retainConfidence(utility(in))
+		d.Verdict, d.Confidence = policypoint.VerdictRetain, clamp(w.Figure(retainFigure).Value)
 		d.Reason = shortfall(out.Verdict, d.Conditions)
 	}
 	d.NextAction = nextAction(d.Verdict)
+	record(d, in, w)
 	return d
+}
+
+// The figures that the engine uses, whatever else a policy has: the utility becomes the
+// memory's revalidation_score, and retain is the confidence of a retain that the engine
+// puts in place of another verdict.
+const utilityFigure, retainFigure = "utility", "retain"
+
+// record adds the numbers behind a decision to it. Of the default policy's figures it keeps
+// only those that were used although another policy decided.
+func record(d *verdict.GateDecision, in *policypoint.GateInput, w policypoint.GateWorkings) {
+	d.Numbers = numbers(in, &w)
+	d.Workings = w
+	d.Workings.Figures = slices.DeleteFunc(slices.Clone(w.Figures), func(f policypoint.GateFigure) bool {
+		return f.File != d.Policy.File && f.Name != utilityFigure && (f.Name != retainFigure || d.Intended == "")
+	})
 }
 
 // safe is a policy's outcome, or a retain if the outcome can't be acted on.
@@ -187,14 +208,14 @@ func nextAction(given string) string {
 }
 
 // numbers are the numbers behind a decision.
-func numbers(in *policypoint.GateInput) verdict.GateNumbers {
+func numbers(in *policypoint.GateInput, w *policypoint.GateWorkings) verdict.GateNumbers {
 	return verdict.GateNumbers{
 		React: in.React.Lane(), Good: in.React.Good, ToolFailures: in.React.ToolFailures, RecoverySuccess: in.React.RecoverySuccess,
 		Recurrence: in.React.Recurrence,
 		Graph:      in.Graph.Lane(), GraphKnown: in.Graph.Known, PathReachable: in.Graph.PathReachable,
 		Dependency: in.Graph.Dependency, Decomposition: in.Graph.Decomposition,
 		Omega: in.OmegaLane(), Q: in.Q, UtilityScore: in.Utility,
-		Utility: utility(in), Frequency: frequency(in), EvidenceTTL: evidenceTTL(in), FailureRate: failureRate(in),
+		Utility: clamp(w.Figure(utilityFigure).Value), Frequency: w.Figure("frequency").Value, EvidenceTTL: w.Figure("evidence_ttl").Value, FailureRate: w.Figure("failure_rate").Value,
 		Uses: in.Uses(), Successes: in.Successes, Failures: in.Failures, Named: in.Named,
 		RelevantTurns: in.RelevantTurns, Sessions: in.Sessions,
 		MinimumConfidence: in.MinConfidence,

@@ -124,6 +124,10 @@ func (s says) Gate(context.Context, *policypoint.GateInput) policypoint.GateOutc
 	return policypoint.GateOutcome(s)
 }
 
+func (s says) GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings {
+	return defaults().GateWorkings(ctx, in, made)
+}
+
 // decide lets a policy decide on a case.
 func (d *desk) decide(policy gate.Policy, c *verdict.GateCase) *verdict.GateDecision {
 	d.Helper()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,15 +107,61 @@ func TestTheDefaultPolicyOnRealEvidence(t *testing.T) {
 	}
 }
 
-// TestTheEnginesRetainIsThePolicys: where the default policy retains, it is as
-// sure as the engine would be.
-func TestTheEnginesRetainIsThePolicys(t *testing.T) {
-	d, policies := newMem(t), defaults()
-	for q := range 101 {
-		made := d.decide(policies, &verdict.GateCase{Memory: memory(core.Signals{Q: float64(q) / 100})})
-		if want := gate.RetainConfidence(made.Numbers.Utility); made.Verdict != policypoint.VerdictRetain || math.Abs(made.Confidence-want) > 1e-9 {
-			t.Errorf("q %d: %s %v, want %v", q, made.Verdict, made.Confidence, want)
-		}
+// own returns the policies with one of an operator for all namespaces.
+func own(t *testing.T, rule string) gate.Policy {
+	t.Helper()
+	set, err := policy.AllPoints().Load(fstest.MapFS{"gate/own.yaml": {Data: []byte(rule)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.New(policy.AllPoints(), policy.Options{Set: set})
+}
+
+// TestPolicy_OfAnOperatorIsExplainedFromItsExpressions: the engine's utility, and the confidence
+// of its retain, are the policy's own figures, and an explanation shows no other policy's numbers
+// but those that were used. Without figures of those names they are the default policy's.
+func TestPolicy_OfAnOperatorIsExplainedFromItsExpressions(t *testing.T) {
+	const utility, retain = .459333333, .42 + .6*(.459333333-.32) // of the default policy
+	const byDefault = "default/gate.yaml"
+	cases := []struct {
+		name, variables string
+		promoted        string // its condition
+		utility, retain float64
+		shows           []string
+	}{
+		{"no variables", "", "uses >= 3", utility, retain, []string{"0.32 * react", ", as in " + byDefault, "tried: uses >= 3: holds"}},
+		{"a utility", "{name: utility, expression: q_value * 0.5}", "uses >= 3", .25, retain, []string{"[utility]: 0.25 = q_value * 0.5"}},
+		{"a retain", "{name: retain, expression: '0.61'}", "uses >= 3", utility, .61, []string{"retain: 0.61 = 0.61"}},
+		{"both", "{name: utility, expression: '0.9'}, {name: retain, expression: variables.utility - 0.2}", "variables.utility > 0.5", .9, .7, []string{"tried: variables.utility > 0.5: holds", "retain: 0.7 = variables.utility - 0.2"}},
+		{"a whole number", "{name: utility, expression: '1'}", "uses >= 3", 1, retain, []string{"[utility]: 1 = 1"}},
+		{"more than 1", "{name: utility, expression: '7.5'}, {name: retain, expression: '3.0'}", "uses >= 3", 1, 1, []string{"[utility]: 7.5 = 7.5"}},
+		{"less than 0", "{name: utility, expression: '-2.0'}, {name: retain, expression: '-1.0'}", "uses >= 3", 0, 0, []string{"retain: -1 = -1.0"}},
+		{"a text", "{name: utility, expression: '\"high\"'}", "uses >= 3", utility, retain, []string{"0.32 * react"}},
+		{"not a number", "{name: utility, expression: 0.0 / double(uses - 11)}", "uses >= 3", utility, retain, []string{"0.32 * react"}},
+		{"one that fails", "{name: utility, expression: 'double(1 / (uses - 11))'}", "uses >= 3", utility, retain, []string{"0.32 * react"}},
+		{"one that wasn't needed", "{name: spread, expression: q_value - 0.1}", "uses >= 3", utility, retain, []string{"spread: 0.4 = q_value - 0.1"}},
+		{"its own evidence_ttl", "{name: evidence_ttl, expression: '0.125'}", "uses >= 3", utility, retain, []string{"evidence_ttl: 0.125 = 0.125"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := newMem(t)
+			made := d.decide(own(t, "rule:\n  id: own\n  variables: ["+c.variables+"]\n  match:\n    - condition: "+c.promoted+`
+      output: '{"verdict": "promote", "confidence": 0.65}'
+`), proven(d))
+			if math.Abs(made.Numbers.Utility-c.utility) > 1e-8 || math.Abs(made.Confidence-c.retain) > 1e-8 || made.Intended != policypoint.VerdictPromote {
+				t.Errorf("%+v", made)
+			}
+			lines := strings.Join(gate.Explain(made).Lines(bracketed), "\n")
+			for _, part := range c.shows {
+				if !strings.Contains(lines, part) {
+					t.Errorf("%q isn't in\n%s", part, lines)
+				}
+			}
+			ownUtility, ownRetain := c.utility != utility, c.retain != retain
+			if ownUtility && strings.Contains(lines, "0.23 * graph") || ownRetain && strings.Contains(lines, "0.78") || strings.Contains(lines, "frequency") {
+				t.Errorf("the default policy's numbers are in\n%s", lines)
+			}
+		})
 	}
 }
 

@@ -39,14 +39,14 @@ func gateEngine(inputs, output map[string]any) (map[string]any, []string) {
 
 // ExplainGate explains what the gate decided by a recorded outcome of its policy, and why. It is
 // nil if the record lacks inputs: it is older, or a policy masks them.
-func ExplainGate(ctx context.Context, inputs, output map[string]any, failure *core.ErrorInfo) *gate.Explanation {
-	in, whole := policy.AllPoints().RecordedGate(inputs)
+func (p *Policies) ExplainGate(ctx context.Context, record *policy.Record) *gate.Explanation {
+	in, whole := p.Points.RecordedGate(record.Inputs)
 	if !whole {
 		return nil
 	}
-	out := gateOutcome(output)
-	out.Decision.Failure = failure
-	return gate.Recorded(ctx, in, out)
+	out := gateOutcome(record.Output)
+	out.Decision = record.Decision
+	return gate.New(p).Recorded(ctx, in, out)
 }
 
 // gateOutcome is the recorded outcome of the gate's policy.

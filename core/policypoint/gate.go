@@ -120,3 +120,37 @@ type GateOutcome struct {
 
 // Word is the verdict.
 func (o GateOutcome) Word() string { return o.Verdict }
+
+// GateWorkings are how the policy came to its outcome.
+type GateWorkings struct {
+	// Figures are the numbers among its variables, in the file's order.
+	Figures []GateFigure `json:"figures,omitempty"`
+	// Tried are its conditions up to the one that decided.
+	Tried []GateTried `json:"tried,omitempty"`
+}
+
+// GateFigure is a variable of a policy that is a number.
+type GateFigure struct {
+	Name string `json:"name"`
+	// Expression is its source on one line, and File the policy's file.
+	Expression string  `json:"expression"`
+	Value      float64 `json:"value"`
+	File       string  `json:"file"`
+}
+
+// GateTried is a condition that was evaluated.
+type GateTried struct {
+	Condition string `json:"condition"`
+	// Holds is whether it holds.
+	Holds bool `json:"holds"`
+}
+
+// Figure is the first figure with a name; a zero one if there is none.
+func (w *GateWorkings) Figure(name string) GateFigure {
+	for _, f := range w.Figures {
+		if f.Name == name {
+			return f
+		}
+	}
+	return GateFigure{}
+}

@@ -96,6 +96,12 @@ func (p *Program) run(ctx context.Context, inputs Inputs, trace *Trace) (result 
 	defer r.release()
 	result, err = r.walk()
 	result.Cost = r.cost
+	if trace != nil && trace.whole {
+		r.trace, trace.Variables = nil, nil // in the file's order
+		for i, v := range p.variables {
+			trace.variable(v, r.value(len(p.env.variables)+i))
+		}
+	}
 	if err != nil {
 		return result, r.failure(ctx, result.Match, err)
 	}
@@ -256,7 +262,7 @@ func (r *run) value(slot int) ref.Val {
 		if v, err = r.eval(r.program.variables[own].expression); err != nil {
 			v = types.WrapErr(err)
 		}
-		r.trace.variable(r.program.variables[own].name, v)
+		r.trace.variable(r.program.variables[own], v)
 	}
 	r.values[slot] = v
 	return v

@@ -168,7 +168,7 @@ func TestExplainShowsTheWay(t *testing.T) {
 		got += fmt.Sprintf("%s %v\n", s.Path, s.Holds)
 	}
 	got += fmt.Sprint(trace.Variables)
-	if want := "match[0] false\nmatch[1] true\nmatch[1].match[0] true\n[{v 14}]"; got != want {
+	if want := "match[0] false\nmatch[1] true\nmatch[1].match[0] true\n[{v 14 x * 2}]"; got != want {
 		t.Errorf("got %s", got)
 	}
 }

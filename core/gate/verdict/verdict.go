@@ -43,6 +43,9 @@ type GateDecision struct {
 	Evidence string `json:"evidence,omitempty"`
 	// Numbers are the results of each lane and the formula.
 	Numbers GateNumbers `json:"numbers"`
+	// Workings are the figures of the policy that decided, the figures of the default policy that
+	// the gate used in their place, and the conditions that were tried.
+	Workings policypoint.GateWorkings `json:"workings,omitzero"`
 	// Policy names the rule that decided. Its latency is left out, so that the same
 	// evidence gives the same record.
 	Policy policypoint.Decision `json:"policy"`
@@ -132,8 +135,8 @@ type GateNumbers struct {
 	Q        float64 `json:"q_value"`
 	// UtilityScore is the memory's own; it is used if the trend is absent.
 	UtilityScore float64 `json:"utility_score"`
-	// Utility is the weighted sum of the lanes and q, with the default policy's weights,
-	// and Frequency and EvidenceTTL are results of its formulas.
+	// Utility, Frequency, EvidenceTTL and FailureRate are the policy's figures of these names;
+	// the default policy's if it has none.
 	Utility           float64 `json:"utility"`
 	Frequency         float64 `json:"frequency"`
 	EvidenceTTL       float64 `json:"evidence_ttl"`

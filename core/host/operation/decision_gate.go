@@ -6,7 +6,6 @@ import (
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/gate/verdict"
-	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
@@ -36,7 +35,7 @@ func (c *Call) decision(ctx context.Context, id string) (*Decision, error) {
 	}
 	d := &Decision{ID: found.ID, Record: record}
 	if record.Point == policypoint.Gate && !record.Omitted {
-		d.Gate = host.ExplainGate(ctx, record.Inputs, record.Output, record.Failure)
+		d.Gate = c.Host.Policies.ExplainGate(ctx, record)
 	}
 	return d, nil
 }

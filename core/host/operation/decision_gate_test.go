@@ -43,8 +43,11 @@ func TestDecisionGet_OfTheGate(t *testing.T) {
 	if diff := cmp.Diff(own.Gate.Decision.Conditions, logged.Gate.Decision.Conditions); diff != "" {
 		t.Errorf("the log has other conditions (-own +logged):\n%s", diff)
 	}
+	if diff := cmp.Diff(own.Gate.Decision.Workings, logged.Gate.Decision.Workings); diff != "" || len(own.Gate.Decision.Workings.Figures) != 5 || len(own.Gate.Decision.Workings.Tried) != 1 {
+		t.Errorf("the log has other workings (-own +logged):\n%s", diff)
+	}
 	for i, lane := range own.Gate.Lanes {
-		if got := logged.Gate.Lanes[i]; got.Name != lane.Name || got.Score != lane.Score || got.Weight != lane.Weight {
+		if got := logged.Gate.Lanes[i]; got.Name != lane.Name || got.Score != lane.Score {
 			t.Errorf("the log has %+v, want %+v", got, lane)
 		}
 	}

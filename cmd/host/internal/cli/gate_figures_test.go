@@ -102,7 +102,7 @@ func (c *worked) decided(t *testing.T, text string) (d verdict.GateAnswer) {
 	for _, optional := range []string{"conditions", "given_to", "intended", "intended_confidence", "unmet"} {
 		delete(shape.All, optional)
 	}
-	wantKeys(t, "the decision", shape.All, "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict")
+	wantKeys(t, "the decision", shape.All, "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict workings")
 	if diff := cmp.Diff(c.numbers, d.Numbers, closely); diff != "" {
 		t.Errorf("numbers (-worked out +decided):\n%s", diff)
 	}

@@ -48,7 +48,7 @@ const (
 		"last_accessed_at metadata namespace priority reflection_depth signals state tags title updated_at version"
 	pendingKeys   = "above agent_id created_at depth id namespace request"
 	knowledgeKeys = "content created_at decision_id id namespace promoted_from reusable_pattern_summary title"
-	decisionKeys  = "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict"
+	decisionKeys  = "confidence decision_id evidence graph_evidence_refs memory_id namespace next_action numbers omega_factors policy react_evidence_refs reason verdict workings"
 	movedKeys     = "bytes records"
 )
 
@@ -99,7 +99,7 @@ var shapes = []struct {
 	{line: "evidence tool --file tool.json", keys: "duplicates recorded"},
 	{line: "evidence dag --file dag.json", keys: "digest edges memories nodes workflow"},
 	{line: "gate run old-steps --dry-run", keys: sortedWords(decisionKeys)},
-	{line: "gate explain old-steps", keys: "decision evidence_ttl frequency lanes memory_id namespace note rule thresholds utility"},
+	{line: "gate explain old-steps", keys: "decision evidence_ttl frequency lanes memory_id namespace note rule utility"},
 	{line: "gate run old-steps", keys: sortedWords(decisionKeys)},
 	{line: "audit head", keys: "hash head seq"},
 	{line: "audit verify", keys: "entries pruned_entries pruned_segments recorded_heads root streams valid", parts: map[string]string{"root": "hash seq"}},

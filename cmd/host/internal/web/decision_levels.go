@@ -65,21 +65,21 @@ func comparedIn(d *operation.Decision) (list []compared) {
 	return append(list, own)
 }
 
-// levelsOf draws the numbers from 0 to 1: the gate's lanes with their weights, their sum and the
+// levelsOf draws the numbers from 0 to 1: the gate's lanes, what the policy makes of them and the
 // confidence, and whatever else a condition compares with a limit between 0 and 1.
 func levelsOf(d *operation.Decision) *chart.Chart {
 	limits, values, order := limitsOf(d)
 	var levels []chart.Level
 	drawn := map[string]bool{}
-	add := func(name string, value float64, note, weight string, own ...chart.Limit) {
+	add := func(name string, value float64, note string, own ...chart.Limit) {
 		drawn[name] = true
-		levels = append(levels, chart.Level{Name: termFor(name).Word, Value: value, Note: note, Weight: weight, Class: chart.Accent, Limits: append(own, limits[name]...)})
+		levels = append(levels, chart.Level{Name: termFor(name).Word, Value: value, Note: note, Class: chart.Accent, Limits: append(own, limits[name]...)})
 	}
 	if d.Gate != nil {
 		for _, lane := range d.Gate.Lanes {
-			add(lane.Name, lane.Score, partsOf(lane.Parts), "× "+score(lane.Weight)+" = "+score(lane.Weight*lane.Score))
+			add(lane.Name, lane.Score, partsOf(lane.Parts))
 		}
-		add("utility", d.Gate.Utility, "the sum of the four above", "")
+		add("utility", d.Gate.Utility, d.Gate.Decision.Workings.Figure("utility").Expression)
 		confidence, of := d.Gate.Decision.Confidence, d.Gate.Decision.Verdict
 		if intended := d.Gate.Decision.Intended; intended != "" {
 			confidence, of = d.Gate.Decision.IntendedConfidence, intended
@@ -90,11 +90,11 @@ func levelsOf(d *operation.Decision) *chart.Chart {
 				need = append(need, chart.Limit{Op: "≥", Value: c.Need, Met: c.Met})
 			}
 		}
-		add("confidence", confidence, "of the verdict "+of, "", need...)
+		add("confidence", confidence, "of the verdict "+of, need...)
 	}
 	for _, name := range order {
 		if !drawn[name] {
-			add(name, values[name], "", "")
+			add(name, values[name], "")
 		}
 	}
 	if len(levels) == 0 {

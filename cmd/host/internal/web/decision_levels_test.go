@@ -11,7 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/policypoint"
 )
 
-// TestDecision_ShowsWhatItWasComparedWith: the gate's lanes with their weights, the limits of the
+// TestDecision_ShowsWhatItWasComparedWith: the gate's lanes, the utility's expression, the limits of the
 // policy that decided and the gate's own, in the picture, in its table and in words; on the page
 // of the policy's log, and on the page to which a memory and its knowledge lead.
 func TestDecision_ShowsWhatItWasComparedWith(t *testing.T) {
@@ -34,7 +34,7 @@ func TestDecision_ShowsWhatItWasComparedWith(t *testing.T) {
 		root := s.tree(a, http.StatusOK)
 		s.wellMade(id, a, root)
 		text := textOf(root)
-		for _, want := range []string{termFor("confidence").Word + " .93 against ≥ .70 (holds)", "× .32 = ", termFor("utility").Word, "The gate’s own conditions: met", "named uses", "sessions"} {
+		for _, want := range []string{termFor("confidence").Word + " .93 against ≥ .70 (holds)", "0.32 * react", termFor("utility").Word, "The gate’s own conditions: met", "named uses", "sessions"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s lacks %q: %s", id, want, text)
 			}

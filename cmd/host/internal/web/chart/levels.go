@@ -10,9 +10,8 @@ import (
 type Level struct {
 	Name  string
 	Value float64
-	// Note describes where the value is from, and Weight how much it counts, each on a short line;
-	// "" if nothing has to be said.
-	Note, Weight string
+	// Note describes where the value is from, on a short line; "" if nothing has to be said.
+	Note string
 	// Class is the colour of its bar.
 	Class  string
 	Limits []Limit
@@ -35,7 +34,7 @@ const (
 
 // Levels are bars from 0 to 1 below each other, each with its number and its limits.
 func Levels(what string, levels []Level) Chart {
-	c := Chart{Head: []string{"", "value", "counts", "limits", "from"}}
+	c := Chart{Head: []string{"", "value", "limits", "from"}}
 	var said []string
 	for _, l := range levels {
 		limits := make([]string, len(l.Limits))
@@ -47,7 +46,7 @@ func Levels(what string, levels []Level) Chart {
 			text += " against " + strings.Join(limits, ", ")
 		}
 		said = append(said, text)
-		c.Rows = append(c.Rows, []string{l.Name, share(l.Value), l.Weight, strings.Join(limits, ", "), l.Note})
+		c.Rows = append(c.Rows, []string{l.Name, share(l.Value), strings.Join(limits, ", "), l.Note})
 	}
 	c.Text = what + ": " + strings.Join(said, "; ")
 	var d drawing
@@ -91,9 +90,6 @@ func (d *drawing) level(l *Level, y float64, title string) {
 	}
 	if l.Note != "" {
 		d.add(`<text class="tiny" x="%s" y="%s">%s</text>`, at(levelLeft), at(y+25), cut(l.Note, 48))
-	}
-	if l.Weight != "" {
-		d.add(`<text class="tiny" x="0" y="%s">%s</text>`, at(y+25), cut(l.Weight, 18))
 	}
 	d.WriteString("</g>")
 }

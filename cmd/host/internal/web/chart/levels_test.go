@@ -37,7 +37,7 @@ func elements(t *testing.T, c chart.Chart) map[string]int {
 // names with markup don't break it.
 func TestLevels_HaveTheirLimits(t *testing.T) {
 	c := chart.Levels("Evidence", []chart.Level{
-		{Name: "utility", Value: .876, Class: chart.Accent, Note: "the sum", Weight: "weight 1", Limits: []chart.Limit{{Op: "≥", Value: .78, Met: true}, {Op: "≤", Value: .32}}},
+		{Name: "utility", Value: .876, Class: chart.Accent, Note: "the sum", Limits: []chart.Limit{{Op: "≥", Value: .78, Met: true}, {Op: "≤", Value: .32}}},
 		{Name: "<b>", Value: math.NaN(), Class: chart.Accent}, {Name: "much", Value: 7, Class: chart.Accent},
 	})
 	if want := "Evidence: utility .88 against ≥ .78 (holds), ≤ .32 (doesn’t hold); <b> .00; much 7.00"; c.Text != want {
@@ -46,7 +46,7 @@ func TestLevels_HaveTheirLimits(t *testing.T) {
 	if n := elements(t, c); n["thr"] != 2 || n["f-accent"] != 2 || n["f-mutesoft"] != 3 {
 		t.Errorf("%v in %s", n, c.SVG)
 	}
-	if len(c.Rows) != 3 || strings.Join(c.Rows[0], "|") != "utility|.88|weight 1|≥ .78 (holds), ≤ .32 (doesn’t hold)|the sum" {
+	if len(c.Rows) != 3 || strings.Join(c.Rows[0], "|") != "utility|.88|≥ .78 (holds), ≤ .32 (doesn’t hold)|the sum" {
 		t.Errorf("%q", c.Rows)
 	}
 	for _, want := range []string{">≥ .78<", ">≤ .32<"} {
