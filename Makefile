@@ -82,6 +82,49 @@ install: build
 	ln -sf ../lib/reflectory/reflectory "$(PREFIX)/bin/reflectory"
 	@"$(PREFIX)/bin/reflectory" --version
 
+# What a release is: its version, its time (of the commit), the architecture, where it will be
+# downloaded from, and the ed25519 key that signs its checksums (none: unsigned).
+VERSION ?= $(shell sed -n 's/^var version = "\(.*\)"/\1/p' cmd/host/internal/cli/version.go)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+ARCH ?= amd64
+RELEASE_URL ?= https://github.com/reflectory/reflectory/releases/download/v$(VERSION)
+RELEASE_KEY ?=
+STAGE := bin/dist/stage
+# Another architecture needs its C compiler and Lua (Debian: gcc-aarch64-linux-gnu), and a program
+# of this one to pin its plugins.
+CROSS = $(filter-out $(shell go env GOARCH),$(ARCH))
+CC_arm64 := CC=aarch64-linux-gnu-gcc
+DIST_GO = GOOS=linux GOARCH=$(ARCH) GOFLAGS=-trimpath $(if $(CROSS),CGO_ENABLED=1 $(CC_$(ARCH)))
+DIST_PROGRAM = $(if $(CROSS),bin/reflectory,$(STAGE)/reflectory)
+# A static program holds no path of this machine and needs none of its files.
+LINK_schema-eval :=
+LINK_llm-eval :=
+LINK_lua-eval := -linkmode external -extldflags "-static -lm -ldl"
+
+## dist: a release in bin/dist: archives, .deb, image, installers, checksums (RELEASE_KEY=KEY.pem signs them), the same bytes each time
+.PHONY: dist
+dist: deps $(if $(CROSS),build)
+	@rm -rf bin/dist && mkdir -p $(STAGE)/completions
+	$(DIST_GO) CGO_ENABLED=0 go build -tags "$(TAGS)" -ldflags "-s -w -X github.com/reflectory/reflectory/cmd/host/internal/cli.version=$(VERSION)" -o $(STAGE)/reflectory ./cmd/host
+	@$(foreach p,$(PLUGINS),$(call dist_plugin,$(p)) &&) true
+	@$(DIST_PROGRAM) completion bash >$(STAGE)/completions/reflectory.bash
+	@$(DIST_PROGRAM) completion zsh >$(STAGE)/completions/_reflectory
+	@$(DIST_PROGRAM) completion fish >$(STAGE)/completions/reflectory.fish
+	@cp LICENSE README.md SECURITY.md deploy/release/reflectory.service deploy/release/reflectory.sysusers deploy/release/reflectory.yaml $(STAGE)/
+	@cp "$$(go env GOROOT)/LICENSE" $(STAGE)/LICENSE.go
+	@$(if $(filter lua-eval,$(PLUGINS)),cp /usr/share/doc/liblua5.4-dev/copyright $(STAGE)/LICENSE.lua && cp /usr/share/doc/libc6-dev/copyright $(STAGE)/LICENSE.libc,true)
+	@go run ./.ci/dist -stage $(STAGE) -out bin/dist -version "$(VERSION)" -time $(SOURCE_DATE_EPOCH) -arch $(ARCH) -url "$(RELEASE_URL)" \
+		-modules "$$(go env GOMODCACHE)" -certificates /etc/ssl/certs/ca-certificates.crt $(if $(RELEASE_KEY),-key "$(RELEASE_KEY)")
+	@rm -rf $(STAGE)
+	@cat bin/dist/SHA256SUMS
+
+define dist_plugin
+mkdir -p $(STAGE)/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml $(STAGE)/plugins/reflectory/$(1)/ && \
+echo "go build (static) ./plugins/$(1)" && \
+$(DIST_GO) $(CGO_$(1)) go build -tags "$(TAGS) netgo osusergo" -ldflags '-s -w $(LINK_$(1))' -o $(STAGE)/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
+$(DIST_PROGRAM) plugin add --in-place --lock $(STAGE)/plugins/reflectory.lock $(STAGE)/plugins/reflectory/$(1)
+endef
+
 ## deps: install what the build needs of the system, or say how
 .PHONY: deps
 deps:
@@ -91,7 +134,7 @@ deps:
 .PHONY: quick
 quick: export GOGC := 400
 quick: deps
-	go test -short -ldflags=-w -tags "$(TAGS)" ./...
+	go test -short -ldflags=-w -tags "$(TAGS)" ./... ./.ci/dist
 
 # After how long the tests of one package count as stuck; go test then shows where.
 TEST_TIMEOUT ?= 4h
@@ -109,7 +152,7 @@ test: deps vet lint
 	@.ci/python
 	@.ci/postgres --say
 	go build -tags "$(TAGS)" ./cmd/host/internal/cli ./plugins/...
-	go test $(RACE) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./...
+	go test $(RACE) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./... ./.ci/dist
 	go test -vet=all ./plugins/lua-eval/...
 
 ## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release), its pages in a browser, and by promtool and the suites of MCP
@@ -137,7 +180,7 @@ screenshots: deps
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet $(RACE) -tags "$(TAGS) bench quality" ./... ./.ci/typecheck ./testdata/surfaces/...
+	go vet $(RACE) -tags "$(TAGS) bench quality" ./... ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -147,7 +190,7 @@ vet: deps
 lint: deps
 	@GOBIN=$(TOOLS) go install $(GOLANGCI_LINT)
 	@echo golangci-lint run
-	@GOFLAGS="$(RACE)" $(TOOLS)/golangci-lint run --timeout 30m --build-tags "$(TAGS)" ./... ./.ci/typecheck ./testdata/surfaces/...
+	@GOFLAGS="$(RACE)" $(TOOLS)/golangci-lint run --timeout 30m --build-tags "$(TAGS)" ./... ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
 
 ## stress: the heavy figures of the tests: 200 kills, 10,000 operations, 1,000 equal runs, 1,000,000 memories
 .PHONY: stress
