@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -177,12 +178,15 @@ func ProjectPlace(c *config.Config) (install.Place, error) {
 
 // ShippedPlace is the plugins next to the program.
 func ShippedPlace() install.Place {
-	program, _ := os.Executable() // "" is the working folder
+	program, err := os.Executable()
+	if err != nil { // without /proc, such as in a bare chroot
+		program, _ = exec.LookPath(os.Args[0]) // "" is the working folder
+	}
 	if real, err := filepath.EvalSymlinks(program); err == nil {
 		program = real // a link in a folder of PATH
 	}
 	dir := filepath.Join(filepath.Dir(program), "plugins")
-	return install.Place{Label: ShippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "make build", Shipped: true}
+	return install.Place{Label: ShippedLabel, Lock: filepath.Join(dir, install.LockFile), Dir: dir, Repair: "install the release again, or make build in the source tree", Shipped: true}
 }
 
 // PluginLogDir is the folder of plugins' log files.

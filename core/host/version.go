@@ -14,6 +14,8 @@ type Version struct {
 	Version string `json:"version"`
 	// Revision is the commit that it was built from, if that is known.
 	Revision string `json:"revision,omitempty"`
+	// Date is the time of that commit, in RFC 3339.
+	Date     string `json:"date,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	// Contract and StoreFormat are the versions of the plugin contract and of
@@ -30,8 +32,11 @@ func VersionOf(program string) Version {
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
+			switch s.Key {
+			case "vcs.revision":
 				v.Revision = s.Value
+			case "vcs.time":
+				v.Date = s.Value
 			}
 		}
 	}
@@ -40,6 +45,10 @@ func VersionOf(program string) Version {
 
 // String is the version on a line, for people.
 func (v Version) String() string {
-	return fmt.Sprintf("reflectory %s (%s, %s; plugin contract %d, store format %d)\n",
-		v.Version, v.Go, v.Platform, v.Contract, v.StoreFormat)
+	from := ""
+	if v.Revision != "" {
+		from = fmt.Sprintf("%.12s of %.10s, ", v.Revision, v.Date)
+	}
+	return fmt.Sprintf("reflectory %s (%s%s, %s; plugin contract %d, store format %d)\n",
+		v.Version, from, v.Go, v.Platform, v.Contract, v.StoreFormat)
 }

@@ -109,7 +109,7 @@ func (s *Supervisor) notFound(name string) error {
 	err := sdk.Errorf(sdk.NotFound, "plugin_not_found", "there is no plugin %q; %s", name, list).
 		WithDetail("plugin", name)
 	if slices.Contains(shipped(), name) {
-		return err.WithHint("build it: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
+		return err.WithHint("put the folder plugins of the same release next to the program; in the source tree: make build PLUGINS=%q", strings.Join(s.shippedWith(name), " "))
 	}
 	if near := sdk.DidYouMean(name, s.names(), ""); near != "" {
 		return err.WithHint("%s", near)

@@ -108,12 +108,12 @@ func TestAnUnknownPlugin(t *testing.T) {
 		"shipped, nothing installed": {
 			name:    "reflectory/lua-eval",
 			message: `there is no plugin "reflectory/lua-eval"; none is installed`,
-			hint:    `build it: make build PLUGINS="lua-eval"`,
+			hint:    `put the folder plugins of the same release next to the program; in the source tree: make build PLUGINS="lua-eval"`,
 		},
 		"shipped, others installed": {
 			installed: []string{"acme/mine", "reflectory/schema-eval"}, name: "reflectory/lua-eval",
 			message: `there is no plugin "reflectory/lua-eval"; installed: acme/mine, reflectory/schema-eval`,
-			hint:    `build it: make build PLUGINS="schema-eval lua-eval"`,
+			hint:    `put the folder plugins of the same release next to the program; in the source tree: make build PLUGINS="schema-eval lua-eval"`,
 		},
 		"one's own": {
 			installed: []string{"reflectory/schema-eval", "reflectory/llm-eval"}, name: "acme/mine",
