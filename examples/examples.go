@@ -14,3 +14,8 @@ var Files embed.FS
 //
 //go:embed python-evaluator/package/reflectory.py python-evaluator/package/plugin_pb2.py
 var Python embed.FS
+
+// Learn is the workflow that learns from its corrections.
+//
+//go:embed learn-from-failures/workflow.yaml
+var Learn embed.FS

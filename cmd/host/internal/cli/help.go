@@ -23,7 +23,7 @@ var groups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"run", "Run workflows", []string{"init", "run", "resume", "replay", "runs", "evaluate", "correct", "workflow", "discover"}},
+	{"run", "Run workflows", []string{"try", "init", "run", "resume", "replay", "runs", "evaluate", "correct", "workflow", "discover"}},
 	{"remember", "Remember what was learnt", []string{"memory", "reflect", "session", "knowledge", "dream", "inject"}},
 	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},
@@ -40,12 +40,7 @@ func flagsTopic() *cobra.Command {
 
 // help prints a command's page.
 func help(c *cobra.Command, _ []string) {
-	out := c.OutOrStdout()
-	width := helpWidth
-	if w := term.Width(out); w > 0 {
-		width = min(w, width)
-	}
-	p := page{out, width}
+	p := newPage(c.OutOrStdout())
 	text := c.Long
 	if text == "" {
 		text = c.Short + "."
@@ -87,6 +82,14 @@ func help(c *cobra.Command, _ []string) {
 type page struct {
 	w     io.Writer
 	width int
+}
+
+// newPage is a page on w, which a narrow terminal makes narrower.
+func newPage(w io.Writer) page {
+	if width := term.Width(w); width > 0 {
+		return page{w, min(width, helpWidth)}
+	}
+	return page{w, helpWidth}
 }
 
 func (p page) title(text string) {

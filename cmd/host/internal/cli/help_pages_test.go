@@ -68,7 +68,7 @@ func TestHelp_CommandsAreGrouped(t *testing.T) {
 		t.Errorf("grouped are %v, and there are %v", grouped, all)
 	}
 	out := newPlainWorld(t).page()
-	wantIn(t, out, "Run workflows:\n  init        ", "Remember what was learnt:\n  memory      ", "Operate the host:\n", "reflectory help flags")
+	wantIn(t, out, "Run workflows:\n  try         ", "Remember what was learnt:\n  memory      ", "Operate the host:\n", "reflectory help flags")
 }
 
 func TestHelp_FlagsOfAllCommandsAreOnOnePage(t *testing.T) {

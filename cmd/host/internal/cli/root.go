@@ -34,8 +34,8 @@ func (a *App) root() *cobra.Command {
 		// unknownCommand suggests a command; the library would compare a word of any length first.
 		DisableSuggestions: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if c.Name() == "help" {
-				return nil // it helps to fix settings
+			if c.Name() == "help" || c.Name() == "try" || !c.HasParent() {
+				return nil // they work with any settings, even wrong ones
 			}
 			if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
 				return nil // completion reports no errors
@@ -49,6 +49,10 @@ func (a *App) root() *cobra.Command {
 			c.SetContext(core.WithCaller(c.Context(), core.Operator(a.config.Agent.Value)))
 			return a.checkDataDir(c)
 		},
+	}
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		a.understood = true
+		return a.welcome(c)
 	}
 	root.SetFlagErrorFunc(a.mistakes)
 	root.SetHelpFunc(help)
@@ -69,7 +73,7 @@ func (a *App) root() *cobra.Command {
 	f.StringVar(&a.flags.server, "server", "", "`URL` of a server to use, with the token in REFLECTORY_TOKEN, instead of the store here")
 	f.StringVar(&a.flags.lockWait, "lock-wait", "", "`time` to wait for a store that another program has open (default 2s)")
 	root.AddCommand(
-		initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),
+		tryCommand(a), initCommand(a), runCommand(a), resumeCommand(a), replayCommand(a), runsCommand(a),
 		evaluateCommand(a), correctCommand(a), workflowCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
 		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), discoverCommand(a), dreamCommand(a), injectCommand(a), tokenCommand(a), hostsCommand(a), tenantCommand(a), jobsCommand(a), reflectCommand(a),

@@ -187,7 +187,7 @@ func flagError(c *cobra.Command, err error) error {
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, dashed(f.Name)) })
 		name := dashed(unknown.GetSpecifiedName())
 		return sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), core.Cut(name)).
-			WithHint("%s", sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags"))
+			WithHint("%s", cmp.Or(meantFlag(c, name), sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags")))
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f, value := bad.GetFlag(), core.Cut(bad.GetValue())
@@ -216,7 +216,8 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// unknownCommand suggests the command whose name is nearest to an unknown word.
+// unknownCommand suggests what an unknown word means in other tools, else the command whose name is
+// nearest to it.
 func unknownCommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -224,10 +225,7 @@ func unknownCommand(parent *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
-	hint := sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands")
-	if parent.Name() == "memory" && slices.Contains([]string{"delete", "forget", "remove", "rm", "purge"}, word) {
-		hint = "only the gate removes a memory, because of its use or on request: reflectory gate request MEMORY --erase --reason WHY"
-	}
+	hint := cmp.Or(meant(parent, word), sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands"))
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).WithHint("%s", hint)}
 }
 

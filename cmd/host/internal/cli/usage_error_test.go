@@ -11,7 +11,7 @@ func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 		"runs show":                 {"error: reflectory runs show needs RUN\n", "hint: for example: reflectory runs show "},
 		"runs show a b":             {"error: reflectory runs show takes RUN, not 2 arguments\n"},
 		"version a":                 {`error: reflectory version takes no arguments, not "a"`},
-		"login":                     {`error: reflectory has no command "login"`, "hint: reflectory --help lists the commands"},
+		"nonesuch":                  {`error: reflectory has no command "nonesuch"`, "hint: reflectory --help lists the commands"},
 		"help rnu":                  {`error: reflectory has no command "rnu"`, `hint: did you mean "run"?`},
 		"runs shw":                  {`error: reflectory runs has no command "shw"`, `hint: did you mean "show"?`},
 		"runs list --status failed": {"error: --status \"failed\" is not one of running, interrupted, passed,"},
