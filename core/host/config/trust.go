@@ -236,6 +236,10 @@ func untrusted(what, path, wrong string) error {
 		WithDetail("path", path)
 }
 
+// Trusted refuses a file that no setting names, if somebody else may change it, like the files that
+// settings name. what is what it is called, such as a flag.
+func (c *Config) Trusted(what, path string) error { return c.typed.trust.check(what, path) }
+
 // checkTrust refuses the files and folders of settings that somebody else may change: everything
 // at once. The configuration file is checked before it is read. The data folder, which most others
 // are in, is checked first.

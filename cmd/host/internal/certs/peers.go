@@ -15,6 +15,11 @@ const (
 	peerCert, peerKey, peerAuthority = "tls.crt", "tls.key", "ca.crt"
 )
 
+// PeerFiles are the files in a folder for [OpenPeers].
+func PeerFiles(folder string) []string {
+	return []string{filepath.Join(folder, peerCert), filepath.Join(folder, peerKey), filepath.Join(folder, peerAuthority)}
+}
+
 // Peers is how hosts on the same store prove to each other who they are: both sides show a
 // certificate from the same authority, for the same name. So a certificate that this authority
 // issued for something else isn't accepted.
