@@ -204,7 +204,8 @@ func each(ctx context.Context, r core.Reader, prefix string, fn func(key, value 
 const maxKnown = 10_000
 
 // strays calls fn for the entries of an index that follow from no record, and returns how many
-// entries there are. An entry that leads to a damaged record isn't called: it stays with it.
+// entries there are. An entry that leads to a damaged record isn't called: it stays with it,
+// so that a purge of a memory that the record may quote fails, and doesn't leave the text behind.
 func (k *Kind[R]) strays(ctx context.Context, r core.Reader, index *Index[R], fn func(key []byte)) (n int, err error) {
 	known, size := map[string]map[string][]byte{}, 0
 	err = each(ctx, r, index.Prefix, func(key, value []byte) error {

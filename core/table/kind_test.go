@@ -169,6 +169,22 @@ func TestKind_IndexIsOneLine(t *testing.T) {
 	}
 }
 
+// A damaged record may still have the text of a memory. A rebuild leaves the entry that leads to it,
+// so the purge of that memory fails and says which record it is.
+func TestKind_ForgetRefusesADamagedRecord(t *testing.T) {
+	k, s := lent(t)
+	update(t, s, func(tx core.Tx) error { return tx.Put([]byte("loan/1"), []byte("x")) })
+	if err := k.Rebuild(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	for _, remove := range []func(string, *loan) error{nil, func(string, *loan) error { return nil }} {
+		err := s.Update(t.Context(), func(tx core.Tx) error { return k.Forget(tx, "m1", remove) })
+		if !Corrupt(err) || !strings.Contains(err.Error(), "loan/1") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // A purge finds what quotes the memory, and leaves the rest.
 func TestKind_Forget(t *testing.T) {
 	k, s := lent(t)
