@@ -68,6 +68,10 @@ const (
 	// PromptSession means that the prompt may repeat the turns of a session. These are removed by
 	// purges of memories that the run never received. The digests are left out too.
 	PromptSession = "session"
+	// PromptRecall means that a plugin of the workflow may recall memories by itself, so that its
+	// output, and any prompt made from it, may have the text of a memory that the run never received.
+	// The digests are left out too.
+	PromptRecall = "recall"
 )
 
 // maxReportedPrompt bounds the JSON of a reported prompt, of which each byte may be escaped as six.

@@ -124,6 +124,10 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 		Plugins: plugins, Memories: memories, Injector: injector, Replies: r.replies, Events: o.Events, Pieces: o.Pieces, Observer: r.config.Observe.Work,
 		Clock: r.config.Clock, Policy: r.policies, Namespace: namespace, Workflow: run.Workflow,
 	}
+	recall := slices.ContainsFunc(plan.Plugins(), func(use workflow.PluginUse) bool { return plugins.MayRecall(use.Plugin) })
+	if recall { // a purge wouldn't find replies to prompts that have what it recalled
+		actions.Replies = nil
+	}
 	r.config.Activity(StartingPlugins)
 	ready, err := prepare(ctx, actions, plan)
 	r.config.Activity("")
@@ -146,7 +150,7 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 	if recalls(plan) {
 		r.memories.Warm(namespace)
 	}
-	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: runReporter{r.memories, r.evidence, namespace}}
+	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: runReporter{r.memories, r.evidence, namespace}, Recall: recall}
 	ctx, end := r.config.Observe.Work.Begin(ctx, work.Work{Kind: work.Run, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
 	r.ended.Add(1)

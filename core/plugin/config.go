@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -78,6 +79,14 @@ func (s *Supervisor) installed(name string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.pools[name] != nil
+}
+
+// MayRecall reports whether a plugin is granted to recall memories by itself.
+func (s *Supervisor) MayRecall(name string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ps := s.pools[name]
+	return ps != nil && slices.Contains(ps.base.plugin.Granted.Host, ServiceRecall)
 }
 
 // configInvalid names everything that is wrong with a config.

@@ -34,8 +34,8 @@ type PromptDiff struct {
 	ToBytes   int `json:"to_bytes"`
 	// Lines are the lines that only one of the texts has, in order.
 	Lines []DiffLine `json:"lines,omitempty"`
-	// Omitted is why there are no lines: "purged", "session" or "digests" if a text isn't recorded
-	// (purged texts of the same size, and texts of a session, may be equal), "limit" if the texts are
+	// Omitted is why there are no lines: "purged", "session", "recall" or "digests" if a text isn't
+	// recorded (purged texts of the same size, and texts of a session, may be equal), "limit" if the texts are
 	// too long, or are the same as far as they are recorded.
 	Omitted string `json:"omitted,omitempty"`
 }

@@ -43,6 +43,8 @@ type Runner struct {
 	// Teacher reports the end of a run to the memories that the run recalled. Without one
 	// (nil), recalls have no session, so nothing is learned from them, as in a trial run.
 	Teacher Teacher
+	// Recall is whether plugins may recall memories by themselves: then no texts of prompts are kept.
+	Recall bool
 	// Events receives what happens, in order; nil drops it.
 	Events func(core.Event)
 	// Clock gives the time; nil means the system clock.
@@ -239,7 +241,7 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	}
 	req := &action.Request{
 		RunID: w.run.ID, Visit: visit.Number, Node: node.Name, Action: node.Action,
-		State: w.state.JSON(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(), Withhold: w.plan.withholds(&w.turns),
+		State: w.state.JSON(), Done: attempts, Used: w.run.Open, Memories: w.turns.given(), Withhold: w.withholds(),
 	}
 	if w.Recorder != nil {
 		req.Attempts = w.Recorder.Attempts(visit.Number, node.Name)
@@ -262,11 +264,13 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 }
 
 // withholds is why the texts of a run's prompts aren't kept; "" keeps them.
-func (p *Plan) withholds(t *turns) string {
+func (w *walk) withholds() string {
 	switch {
-	case t.told:
+	case w.turns.told:
 		return core.PromptSession
-	case p.Digests:
+	case w.Recall:
+		return core.PromptRecall
+	case w.plan.Digests:
 		return core.PromptDigests
 	}
 	return ""

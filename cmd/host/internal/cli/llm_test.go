@@ -14,6 +14,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
@@ -289,4 +290,59 @@ nodes:
 		t.Errorf("%d replies are kept after the purge of what they were given", n)
 	}
 	w.ok("store", "check")
+}
+
+// TestCachedReply_NotWhereAPluginRecalls: the host doesn't know in which reply or prompt of a run the
+// text is that a plugin of it recalled by itself. So none is kept, or a purge would leave the text.
+func TestCachedReply_NotWhereAPluginRecalls(t *testing.T) {
+	const cached = `cache: true, prompt: "Known: {{ state | tojson }} Where?"`
+	for name, nodes := range map[string]string{
+		"a node before":       `[{name: pries, action: plugin.call, with: {plugin: test/prying}}, {name: answer, action: llm.call, with: {` + cached + `}}]`,
+		"a node in between":   `[{name: first, action: llm.call, with: {prompt: Hello}}, {name: pries, action: plugin.call, with: {plugin: test/prying}}, {name: answer, action: llm.call, with: {` + cached + `}}]`,
+		"a generator":         `[{name: loop, action: reflection.loop, with: {max_iterations: 2, generator: {plugin: test/prying}, evaluator: {run: return state.reflection_iteration == 2}, corrector: {action: llm.call, cache: true, prompt: "Again: {{ state.reflection_output | tojson }}"}}}]`,
+		"a recall of the run": `[{name: known, action: memory.recall, with: {query: key}}, {name: pries, action: plugin.call, with: {plugin: test/prying}}, {name: answer, action: llm.call, with: {` + cached + `}}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.New(t, llmtest.Text("At six.").Always())
+			w := newWorld(t).unconfined()
+			w.allow(server)
+			w.installPrying()
+			w.ok("memory", "observe", "--id", "harbour-1", "--content", "Harbourmaster Zebulon has a secret of anybody: the key.")
+			file := w.file("w.yaml", `settings: {llm: {provider: ollama, model: m, base_url: "`+server.URL+`"}}
+nodes: `+nodes+"\n")
+			out, _ := w.ok("run", "--json", file)
+			var ran struct {
+				RunID string `json:"run_id"`
+			}
+			if err := json.Unmarshal([]byte(out), &ran); err != nil {
+				t.Fatal(err)
+			}
+			asked := false
+			for _, r := range server.Requests() {
+				asked = asked || strings.Contains(string(r.Body), "Zebulon")
+			}
+			if !asked {
+				t.Fatal("the model isn't asked about what the plugin recalled")
+			}
+			if n := repliesKept(w); n != 0 {
+				t.Errorf("%d replies are kept", n)
+			}
+			r, text := shownWithPrompts(t, w, ran.RunID)
+			for _, l := range r.Loops {
+				for _, a := range l.Attempts {
+					r.Prompts = append(r.Prompts, operation.VisitPrompts{Prompts: a.Prompts})
+				}
+			}
+			for _, v := range r.Prompts {
+				for _, p := range v.Prompts {
+					if p.Withheld != core.PromptRecall || p.Messages[0].Text+p.Messages[0].Digest != "" {
+						t.Errorf("the prompt is %+v", p)
+					}
+				}
+			}
+			if len(r.Prompts) == 0 {
+				t.Errorf("shown is %s", text)
+			}
+		})
+	}
 }

@@ -83,7 +83,7 @@ func promptDiffLine(d *run.PromptDiff) string {
 		line += fmt.Sprintf("%d -> %d bytes", d.FromBytes, d.ToBytes)
 	}
 	return line + map[string]string{
-		"purged": "; a memory in it was purged", core.PromptSession: "; its texts aren't recorded", core.PromptDigests: "; only digests are recorded",
+		"purged": "; a memory in it was purged", core.PromptSession: "; its texts aren't recorded", core.PromptRecall: "; its texts aren't recorded", core.PromptDigests: "; only digests are recorded",
 		"limit": "; too long to compare line by line",
 	}[d.Omitted]
 }

@@ -24,6 +24,8 @@ func promptText(p *core.Prompt) string {
 		b.WriteString("A memory that the run had received was purged, so the texts were removed.\n")
 	case p.Withheld == core.PromptDigests:
 		b.WriteString("The workflow records only digests.\n")
+	case p.Withheld == core.PromptRecall:
+		b.WriteString("A plugin of the workflow may recall memories by itself, so the texts weren't kept.\n")
 	case p.Withheld != "":
 		b.WriteString("The prompt may repeat turns of a session, so its texts weren't kept.\n")
 	}
