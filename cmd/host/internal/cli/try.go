@@ -222,7 +222,7 @@ func printTrial(out *output, t *trial) {
 	for _, why := range t.Memory.Why[:min(2, len(t.Memory.Why))] {
 		line("the memory", "%s", why)
 	}
-	line("the gate", "would decide %s: %s; it makes knowledge of what has %s", t.Gate.Decision.NextAction, t.Gate.Decision.Reason, t.Gate.Thresholds["promote"])
+	line("the gate", "would decide %s: %s; a memory that proves useful again and again becomes knowledge", t.Gate.Decision.NextAction, t.Gate.Decision.Reason)
 	p.title("Where to go next")
 	self := programName()
 	next := func(what, command string) { p.entry(what, command, 21) }
