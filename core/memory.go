@@ -131,6 +131,11 @@ func (m *Memory) AgeTurns(turn int64) int64 {
 	return turn - m.CreatedTurn
 }
 
+// Window is a memory's last offers, the oldest first: those since its tenth-last use, at most 40. Each
+// is a letter (o for an offer that wasn't used, s, p and f for a use that succeeded, succeeded partly and
+// failed) and five letters for the subject whose turn it was, which don't show its name.
+type Window string
+
 // Signals are what the use of a memory has shown. Only turns change them, never time
 // alone.
 type Signals struct {
@@ -177,6 +182,8 @@ type Signals struct {
 	// never named a use.
 	Sessions        int64 `json:"sessions"`
 	AssumedSessions int64 `json:"assumed_sessions,omitempty"`
+	// Window is what happened to it lately.
+	Window Window `json:"window,omitempty"`
 	// LastOutcomeError is whether its last use failed.
 	LastOutcomeError bool `json:"last_outcome_error,omitempty"`
 	// RecentUses are the last turns that used it, the oldest first, at most 20. Recent

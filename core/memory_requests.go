@@ -146,7 +146,7 @@ type Reasons struct {
 	Q     float64 `json:"q_value"`
 	// DepthBoost is the factor for reflections; 1 is none.
 	DepthBoost float64 `json:"depth_boost"`
-	// FailureFactor is the factor for uses that failed, from 1 down to 0.1.
+	// FailureFactor is the factor for uses that failed lately, from 1 down to 0.1.
 	FailureFactor float64 `json:"failure_factor"`
 	// Near is whether it is one of the memories most similar to the query, which come
 	// before all others whatever their score.

@@ -143,7 +143,7 @@ var imports = map[string][]string{
 	// What recall is made of.
 	"core/memory/embed":        {"core", "core/memory/text"},
 	"core/memory/embed/openai": {"core", "core/memory/vector", "sdk", "sdk/httpfault"},
-	"core/memory/search":       {"core", "core/dream", "core/memory/text", "core/memory/top", "core/memory/vector"},
+	"core/memory/search":       {"core", "core/dream", "core/memory/lifecycle", "core/memory/text", "core/memory/top", "core/memory/vector"},
 	"core/memory/text":         {"core/memory/top", "sdk"},
 	"core/memory/top":          {},
 	"core/memory/vector":       {"core/memory/top", "sdk"},

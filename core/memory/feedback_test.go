@@ -30,7 +30,7 @@ func TestFeedbackTeachesInOneCommit(t *testing.T) {
 		got := w.get(t, used.ID).Signals
 		want := core.Signals{
 			HitCount: 1, LastHitTurn: 1, HitRate: .1, Utility: .55, Q: .6, TTLScore: .775, Successes: 1, RelevantTurns: 1, Sessions: 1,
-			RecentUses: []core.TurnRef{{Session: "s", Turn: 7}},
+			RecentUses: []core.TurnRef{{Session: "s", Turn: 7}}, Window: "s47DEQ",
 		}
 		if diff := cmp.Diff(want, got, approximately); diff != "" {
 			t.Errorf("signals of the used one:\n%s", diff)

@@ -55,7 +55,7 @@ func TestModelOfLives(t *testing.T) {
 	}
 	t.Logf("%v", l.came)
 	for came, n := range map[string]int{
-		"gate retain": 5, "gate purge": 1, "gate promote": 2, "gate state_conflict": 5, "feedback duplicate": 50,
+		"gate retain": 5, "gate purge": 1, "gate promote": 1, "gate state_conflict": 5, "feedback duplicate": 50,
 		"dream archived": 2, "dream consolidated": 2, "restore active": 5, "sweep ": 10, "reflect source_purged": 1,
 	} {
 		if l.came[came] < n*p.ops/modelOps {

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate/verdict"
@@ -24,7 +25,8 @@ type life struct {
 	outcomes map[core.TurnRef][]tool
 	used     map[core.TurnRef]bool
 	dag      dagOf
-	news     bool // whether evidence came since the last decision
+	offers   string // all outcomes, o for an offer that wasn't used
+	news     bool   // whether evidence came since the last decision
 }
 
 // tool is the outcome of a call.
@@ -51,6 +53,8 @@ func newLife(id, namespace string, depth int, created int64) *life {
 // for none.
 func (m *life) relevant(turn core.TurnRef, number int64, use string, weight float64) {
 	s, r := &m.s, map[string]float64{"success": 1, "partial": .5}[use]
+	m.offers += map[string]string{"": "o", "success": "s", "partial": "p", "failure": "f"}[use]
+	s.Window = windowOf(m.offers)
 	s.RelevantTurns++
 	s.HitRate = .9*s.HitRate + .1*r
 	if r > 0 {
@@ -78,6 +82,22 @@ func (m *life) relevant(turn core.TurnRef, number int64, use string, weight floa
 		}
 	}
 	m.retention(number)
+}
+
+// windowOf is a window of one subject without a name: the last 40 offers, from the tenth-last use on.
+func windowOf(offers string) (w core.Window) {
+	offers = offers[max(0, len(offers)-40):]
+	uses := len(offers) - strings.Count(offers, "o")
+	for uses > 10 || uses == 10 && offers[0] == 'o' {
+		if offers[0] != 'o' {
+			uses--
+		}
+		offers = offers[1:]
+	}
+	for _, c := range offers {
+		w += core.Window(string(c) + "47DEQ")
+	}
+	return w
 }
 
 func lastTwenty(list []core.TurnRef, turn core.TurnRef) []core.TurnRef {

@@ -57,7 +57,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 			return nil, err
 		}
 	}
-	q := search.Query{Text: r.Query, Now: began, Filter: r.RecallFilter, Among: among, Supersedes: func(id string) (supersedes bool, err error) {
+	q := search.Query{Text: r.Query, Now: began, Subject: core.CallerOf(ctx).Subject, Filter: r.RecallFilter, Among: among, Supersedes: func(id string) (supersedes bool, err error) {
 		err = m.records.View(ctx, func(reader core.Reader) error {
 			by, err := superseder(reader, id)
 			supersedes = by != ""

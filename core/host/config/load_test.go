@@ -236,7 +236,7 @@ func TestConfig_HasValuesThatArentText(t *testing.T) {
 	if got := string(c.SummariesLLM()); got != `{"api_key_env":"KEY","base_url":"https://h:2/v1","model":"s","provider":"openai"}` {
 		t.Errorf("summaries %s", got)
 	}
-	if c, _, err := load(t, "", nil, nil); err != nil || !c.LocalEmbeddings() || c.SummariesLLM() != nil || c.DepthBoost() != 1.2 || c.LockTime() != 2*time.Second || c.Keep() != (config.Keep{}) {
+	if c, _, err := load(t, "", nil, nil); err != nil || !c.LocalEmbeddings() || c.SummariesLLM() != nil || c.DepthBoost() != 1 || c.LockTime() != 2*time.Second || c.Keep() != (config.Keep{}) {
 		t.Errorf("by default: %+v, %v", c, err)
 	}
 }

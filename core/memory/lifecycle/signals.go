@@ -16,7 +16,10 @@ const (
 )
 
 // Formula is the version of this package's arithmetic, as events name it.
-const Formula = 2
+const Formula = 3
+
+// WindowFormula is the first version that keeps windows.
+const WindowFormula = 3
 
 // Initial are the signals of a new memory.
 func Initial() core.Signals { return core.Signals{Utility: initial, Q: initial} }
@@ -33,6 +36,10 @@ type Turn struct {
 	// FirstOfSession is whether this is the session's first use of the memory, and
 	// FirstNamed whether it is the first use that the session names.
 	FirstOfSession, FirstNamed bool
+	// Subject is whose turn it was.
+	Subject string
+	// NoWindow is whether the turn is from before there were windows.
+	NoWindow bool
 	// Weight is the share of the credit that the memory's rank in the recall earns.
 	Weight float64
 }
@@ -59,6 +66,9 @@ func Reward(o core.Outcome) float64 {
 // After returns the signals after a relevant turn. It doesn't change its arguments.
 func After(s core.Signals, t *Turn) core.Signals {
 	s = remember(s, t)
+	if !t.NoWindow {
+		s.Window = offer(s.Window, t)
+	}
 	s.RelevantTurns++
 	s.HitRate = toward(s.HitRate, t.Reward(), averageRate)
 	if !t.Used {

@@ -42,7 +42,7 @@ func TestSignalsAfterOneTurn(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			ref := core.TurnRef{Session: "s", Turn: 3}
-			got := lifecycle.After(before, &lifecycle.Turn{TurnRef: ref, Number: 12, Outcome: c.outcome, Used: c.used, Weight: 1})
+			got := lifecycle.After(before, &lifecycle.Turn{TurnRef: ref, Number: 12, Outcome: c.outcome, Used: c.used, Weight: 1, NoWindow: true})
 			if !near(got.HitRate, c.want.HitRate) || !near(got.Utility, c.want.Utility) || !near(got.Q, c.want.Q) {
 				t.Errorf("hit rate %v, utility %v, q %v; want %v, %v, %v", got.HitRate, got.Utility, got.Q, c.want.HitRate, c.want.Utility, c.want.Q)
 			}

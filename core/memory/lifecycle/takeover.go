@@ -33,6 +33,7 @@ func TakeOver(s, victim core.Signals, users map[string]bool) core.Signals {
 	}
 	uses := slices.Concat(victim.RecentUses, s.RecentUses)
 	s.RecentUses = uses[max(0, len(uses)-recentTurns):]
+	s.Window = trim(string(victim.Window + s.Window))
 	if len(s.RecentUses) > 0 {
 		s.Recent = nil
 	}

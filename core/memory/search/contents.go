@@ -23,8 +23,10 @@ type Doc struct {
 	Tags    []string
 	Depth   int
 	Q       float64
-	// Uses counts the turns that used it, and Failures how many of them failed.
-	Uses, Failures int64
+	// Uses counts the turns that used it.
+	Uses int64
+	// Window is what happened to it lately.
+	Window core.Window
 	// Content identifies equal documents: a search returns one document of each content.
 	// "" equals no other.
 	Content string
@@ -73,7 +75,7 @@ type doc struct {
 	depth  int
 	q      float64
 	uses   int64
-	failed int64
+	window core.Window
 	// content is a hash; 0 equals no other.
 	content uint64
 	// text is a hash, which shows whether the words have to be indexed again.
@@ -159,7 +161,7 @@ func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	c.docs[n] = doc{
 		id: before.id, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
 		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
-		depth: d.Depth, q: d.Q, uses: d.Uses, failed: d.Failures,
+		depth: d.Depth, q: d.Q, uses: d.Uses, window: core.Window(strings.Clone(string(d.Window))),
 		content: c.hashContent(d.Content), text: hash, model: intern(d.Model),
 		at: d.At.UnixMilli(), day: dayOf(d.At), before: none, after: none,
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/top"
 )
 
@@ -26,8 +27,9 @@ const (
 	// memories stay hidden that are worded farther from the query than those that only come with
 	// them; at 0.6, memories on other subjects get in.
 	nearShare = 0.65
-	// leastFactor is the lowest failure factor, for a memory that always failed.
-	leastFactor = 0.1
+	// cutShare is the share of the first one's score, and of the best similarity, below both of which
+	// a candidate isn't returned.
+	cutShare = 0.5
 )
 
 // Nearest is how many candidates a recall examines (k1), however the session's turns went: with fewer
@@ -114,12 +116,13 @@ func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 	for _, c := range candidates {
 		why := core.Reasons{
 			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q,
-			DepthBoost: x.boost(c.doc.depth), FailureFactor: x.failureFactor(c.doc),
+			DepthBoost: x.boost(c.doc.depth), FailureFactor: 1,
 			Near: c.fused >= core.Rounded(nearShare*candidates[0].fused),
 		}
 		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: why.Fused, candidate: c}
 		if !x.options.Plain {
-			f.Score = core.Rounded((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * why.FailureFactor)
+			f.Why.FailureFactor = lifecycle.StandingOf(c.doc.window, q.Subject).FailureFactor()
+			f.Score = core.Rounded((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * f.Why.FailureFactor)
 		}
 		if f.Score >= q.Filter.MinScore {
 			found = append(found, f)
@@ -128,6 +131,12 @@ func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 	slices.SortFunc(found, func(a, b Found) int {
 		return cmp.Or(nearFirst(a.Why.Near, b.Why.Near), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Namespace, b.Namespace))
 	})
+	if !x.options.Plain && len(found) > 0 {
+		first := found[0].Score
+		found = slices.DeleteFunc(found, func(f Found) bool {
+			return f.Score < cutShare*first && f.Why.Fused < cutShare*candidates[0].fused
+		})
+	}
 	end := min(len(found), q.Limit)
 	for end < min(len(found), q.Most) && found[end].Why.Near && found[end].candidate.doc.uses > 0 {
 		end++
@@ -144,15 +153,6 @@ func nearFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// failureFactor lowers the score of memories that keep failing. Adding two uses softens
-// the effect of one or two failures.
-func (x *Index) failureFactor(d *doc) float64 {
-	if x.options.Plain {
-		return 1
-	}
-	return max(leastFactor, 1-float64(d.failed)/float64(d.uses+2))
 }
 
 // boost is the factor for a depth: 1 if the document isn't a reflection.

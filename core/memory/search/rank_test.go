@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/search"
 )
 
@@ -39,7 +41,7 @@ func TestScoresSayWhatTheyAreMadeOf(t *testing.T) {
 		{name: "boosts off", id: "deep", options: search.Options{DepthBoost: 1}, similarity: 0.8, fused: 0.8, boost: 1, q: 0.5, score: 0.71},
 		{name: "another boost", id: "deep", options: search.Options{DepthBoost: 2}, similarity: 0.8, fused: 0.8, boost: 2.2, q: 0.5, score: 0.71 * 2.2},
 		{name: "plain", id: "deep", options: search.Options{Plain: true}, similarity: 0.8, fused: 0.8, boost: 1, q: 0.5, score: 0.8},
-		{name: "clamped", id: "opposite", similarity: 0, fused: 0, boost: 1, q: 0.5, score: 0.15},
+		{name: "clamped", id: "opposite", options: search.Options{Plain: true}, similarity: 0, fused: 0, boost: 1, q: 0.5, score: 0},
 		// "zeta eta" is the longest of the texts, so that its words count a little less
 		// than once each: 1/(1+0.9·(0.6+0.4·2/(8/7))) of 1.9 is 0.8756.
 		{name: "all words, no vector", id: "words", text: "eta zeta", similarity: -1, fused: 0.875576, rank: 1, boost: 1, q: 0.5, score: 0.7*0.875576 + 0.15},
@@ -116,7 +118,7 @@ func TestCandidatesAreFusedByReciprocalRank(t *testing.T) {
 func TestWhatIsNearComesFirst(t *testing.T) {
 	at := func(id string, cosine, q float64, uses, failed int64) *search.Doc {
 		d := doc(id, id, float32(cosine), float32(math.Sqrt(1-cosine*cosine)))
-		d.Q, d.Uses, d.Failures = q, uses, failed
+		d.Q, d.Uses, d.Window = q, uses, window(uses, failed)
 		return d
 	}
 	cases := []struct {
@@ -127,7 +129,7 @@ func TestWhatIsNearComesFirst(t *testing.T) {
 	}{
 		{"q orders within the groups", one{at("a", .6, .5, 0, 0), at("b", .45, 1, 0, 0), at("c", .38, .5, 0, 0), at("d", .3, 1, 0, 0)}, 9, "b a d c"},
 		{"a share of .65 is near", one{at("a", .8, 0, 0, 0), at("b", .6, 0, 0, 0), at("c", .52, 1, 0, 0), at("d", .5199, 1, 0, 0)}, 9, "c a b d"},
-		{"the second isn't near for being it", one{at("a", .9, 0, 40, 40), at("b", .1, 0, 40, 40), at("c", .099, 1, 0, 0)}, 9, "a c b"},
+		{"the second isn't near for being it", one{at("a", .9, 0, 40, 40), at("b", .1, 0, 40, 40), at("c", .099, 1, 0, 0)}, 9, "a c"},
 		{"what is near and was used isn't cut off", one{at("a", .6, 1, 9, 0), at("b", .59, 1, 9, 0), at("c", .58, .5, 1, 0), at("d", .57, .5, 0, 0)}, 2, "a b c"},
 		{"what keeps failing sinks", one{at("a", .6, .5, 40, 40), at("b", .45, .5, 0, 0), at("c", .2, 1, 0, 0)}, 9, "b a c"},
 		{"it may be cut off", one{at("a", .6, 0, 0, 0), at("b", .45, .5, 0, 0), at("c", .5, .5, 0, 0)}, 2, "c b"},
@@ -143,13 +145,21 @@ func TestWhatIsNearComesFirst(t *testing.T) {
 	}
 }
 
+// window is one of so many uses of one subject, of which the last ones failed.
+func window(uses, failed int64) core.Window {
+	entry := func(outcome string, n int64) string {
+		return strings.Repeat(outcome+lifecycle.Who("someone"), int(n))
+	}
+	return core.Window(entry("s", uses-failed) + entry("f", failed))
+}
+
 // A failure that was the only use leaves two thirds, and what always failed a tenth.
 func TestFailuresLowerTheScore(t *testing.T) {
 	for _, c := range []struct {
 		uses, failed int64
 		factor       float64
-	}{{0, 0, 1}, {5, 0, 1}, {1, 1, 2. / 3}, {8, 4, .6}, {40, 40, .1}, {18, 18, .1}} {
-		corpus := one{with(doc("a", "word"), func(d *search.Doc) { d.Uses, d.Failures = c.uses, c.failed })}
+	}{{0, 0, 1}, {5, 0, 1}, {1, 1, 2. / 3}, {4, 2, 2. / 3}, {5, 5, 2. / 7}} {
+		corpus := one{with(doc("a", "word"), func(d *search.Doc) { d.Uses, d.Window = c.uses, window(c.uses, c.failed) })}
 		got := find(t, search.New(corpus, search.Options{}), search.Query{Text: "word"})[0]
 		if !near(got.Why.FailureFactor, c.factor) || !near(got.Score, .85*c.factor) {
 			t.Errorf("%d of %d uses failed: %+v, want factor %v", c.failed, c.uses, got, c.factor)

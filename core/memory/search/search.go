@@ -22,6 +22,8 @@ type Query struct {
 	// VectorsLast is whether vectors serve only where words find nothing.
 	VectorsLast bool
 	Filter      core.RecallFilter
+	// Subject is who asks.
+	Subject string
 	// Among are the ids of which the found ones are; nil is all.
 	Among map[string]bool
 	// Supersedes reports whether a memory that has a link to what it supersedes takes its place:

@@ -105,10 +105,10 @@ func TestSearchFindsWhatFits(t *testing.T) {
 		query search.Query
 		want  string
 	}{
-		{"by vector alone", search.Query{Vector: east, Model: "m"}, "a b c"},
+		{"by vector alone", search.Query{Vector: east, Model: "m"}, "a b"},
 		{"by words alone", search.Query{Text: "upload retry"}, "a c e"},
-		{"by both", search.Query{Text: "certificates", Vector: north, Model: "m"}, "c b a"},
-		{"words find what has no vector", search.Query{Text: "full log", Vector: east, Model: "m"}, "d a b c"},
+		{"by both", search.Query{Text: "certificates", Vector: north, Model: "m"}, "c b"},
+		{"words find what has no vector", search.Query{Text: "full log", Vector: east, Model: "m"}, "d a b"},
 		{"another model's vectors aren't compared", search.Query{Vector: east, Model: "other"}, "e"},
 		{"a model that nothing has", search.Query{Vector: east, Model: "none"}, ""},
 		{"no word of it is known", search.Query{Text: "zebra"}, ""},

@@ -297,6 +297,7 @@ func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *co
 	}
 	turn := &lifecycle.Turn{
 		TurnRef: f.turn, Number: number, Outcome: f.outcome, Used: item.Used, Assumed: item.Assumed, Weight: item.Weight,
+		Subject: t.Caller().Subject,
 	}
 	if turn.Used {
 		var err error

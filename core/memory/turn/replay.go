@@ -89,7 +89,7 @@ func (p *Replay) find(items []core.FeedbackItem) int {
 
 func (p *Replay) apply(e *journal.Entry) {
 	if turn, ok := journal.As[journal.EvolutionApplied](e); ok && !turn.Revised {
-		p.turn(&turn)
+		p.turn(&turn, e.Subject)
 	}
 	if merged, ok := journal.As[journal.MemoryMerged](e); ok && merged.MemoryID == p.id {
 		p.merge(&merged)
@@ -125,7 +125,7 @@ func (p *Replay) merge(e *journal.MemoryMerged) {
 	p.signals = lifecycle.TakeOver(p.signals, *e.Signals, p.sessions)
 }
 
-func (p *Replay) turn(e *journal.EvolutionApplied) {
+func (p *Replay) turn(e *journal.EvolutionApplied, subject string) {
 	i := p.find(e.Items)
 	if i < 0 {
 		return
@@ -138,6 +138,7 @@ func (p *Replay) turn(e *journal.EvolutionApplied) {
 	turn := &lifecycle.Turn{
 		TurnRef: by, Number: e.Turn, Outcome: given.outcome,
 		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight,
+		Subject: subject, NoWindow: e.Formula < lifecycle.WindowFormula,
 	}
 	if turn.Used {
 		named, known := p.sessions[e.SessionID]

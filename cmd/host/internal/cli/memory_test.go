@@ -406,7 +406,7 @@ func TestReflectionsAreLiftedAsItIsSet(t *testing.T) {
 	w := newPlainWorld(t)
 	w.line(exitPassed, "", "memory observe --namespace n --id fact-0001 --content word")
 	w.line(exitPassed, "", "memory reflect --source fact-0001 --title lesson --content word/lesson")
-	for boost, want := range map[string]string{"": "1.26", "1": "1", "1.0": "1", "2": "2.1"} {
+	for boost, want := range map[string]string{"": "1", "1.2": "1.26", "1": "1", "1.0": "1", "2": "2.1"} {
 		w.env["REFLECTORY_RECALL_DEPTH_BOOST"] = boost
 		out, _ := w.line(exitPassed, "", "memory recall --namespace n word --json")
 		if !strings.Contains(out, `"depth_boost": `+want+",") {

@@ -19,7 +19,7 @@ import (
 func memoryDoc(m *core.Memory, vector []float32) search.Doc {
 	d := search.Doc{
 		ID: m.ID, AgentID: m.AgentID, Kind: m.Kind, State: m.State, Tags: m.Tags, Depth: m.ReflectionDepth,
-		Q: m.Signals.Q, Uses: m.Signals.Uses(), Failures: m.Signals.Failures, Content: m.Content,
+		Q: m.Signals.Q, Uses: m.Signals.Uses(), Window: m.Signals.Window, Content: m.Content,
 		Text: m.Content, At: m.CreatedAt, Source: sourceOf(m.Metadata), Model: m.EmbeddingModel, Vector: vector,
 	}
 	if !strings.HasPrefix(m.Content, m.Title) {
