@@ -62,6 +62,21 @@ func TestJobs_WithoutAServer(t *testing.T) {
 	}
 }
 
+// TestRun_DetachedOnAServer: the server makes the run while the command has ended.
+func TestRun_DetachedOnAServer(t *testing.T) {
+	w := newWorld(t)
+	w.serve()
+	file := w.file("passes.yaml", "nodes: [{name: a, action: lua.run, with: {code: return state.word}}]\n")
+	out, errs := w.ok("run", "--detach", file, "--state", "word=ada")
+	if strings.Contains(errs, "no server") {
+		t.Error(errs)
+	}
+	until(t, "the run ends", func() bool {
+		_, shown, _ := w.run(t.Context(), "runs", "show", strings.TrimSpace(out))
+		return strings.Contains(shown, "status    passed")
+	})
+}
+
 // TestJobs_WithAServer: it works on them, and jobs work has nothing to do.
 func TestJobs_WithAServer(t *testing.T) {
 	w := newWorld(t)

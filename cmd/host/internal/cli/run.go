@@ -18,6 +18,13 @@ import (
 func runCommand(a *App) *cobra.Command {
 	var flags stateFlags
 	in := &operation.RunStart{}
+	prepare := func(_ *cobra.Command, args []string) (err error) {
+		if in.Workflow, in.SourceFiles, err = readSource(args[0]); err != nil {
+			return err
+		}
+		in.Overlay, err = flags.overlay(a.input)
+		return err
+	}
 	c := verb[operation.RunEnded]{
 		Use: "run WORKFLOW", Short: "Run a workflow",
 		Long: `Run a workflow. Its progress goes to standard error, its result to standard output. The
@@ -26,20 +33,18 @@ state.input, then by each --state.
 
 Exit codes: 0 passed, 3 exhausted (the result is still printed), 5 raised, 130 cancelled, 1
 failed. A run is exhausted if one of its loops is, unless the loop has on_exhausted:
-continue. A run that failed or was cancelled can be resumed.`,
+continue. A run that failed or was cancelled can be resumed.
+
+With --detach, a job does it: the command prints the run's id and ends with 0. A server works
+on the job, or jobs work does. The workflow is still checked first, as is what it is given.`,
 		Example: `  reflectory run examples/extract-contact/workflow.yaml --input examples/extract-contact/message.eml
   reflectory run workflow.yaml --state user.name=Ada --state retries=2 --json`,
 		Operation: "run_start", In: in, Namespace: &in.Namespace, Call: func() operation.Call { return shownCall(a.out) },
-		Prepare: func(_ *cobra.Command, args []string) (err error) {
-			if in.Workflow, in.SourceFiles, err = readSource(args[0]); err != nil {
-				return err
-			}
-			in.Overlay, err = flags.overlay(a.input)
-			return err
-		},
-		Print: printRun,
-		End:   func(run *operation.RunEnded) error { return statusExit(run.Status) },
+		Prepare: prepare,
+		Print:   printRun,
+		End:     func(run *operation.RunEnded) error { return statusExit(run.Status) },
 	}.command(a)
+	detachFlag(a, c, verb[operation.JobQueued]{Operation: "run_start", In: in, Namespace: &in.Namespace, Prepare: prepare})
 	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&in.Session, "session", "", "`name` of the session whose turns are the run's recalls (default: the run's id)")
 	c.Flags().StringArrayVar(&flags.set, "state", nil, "set `key=value` in the state; key a.b is b in the object a; the value is JSON if it can be parsed, else text")
@@ -75,6 +80,26 @@ A finished run is refused. The exit codes are the same as for run.`,
 	}.command(a)
 	traceContentFlag(a, c)
 	return c
+}
+
+// detachFlag adds --detach to a command that runs a workflow: a job then does the operation of v.
+func detachFlag(a *App, c *cobra.Command, v verb[operation.JobQueued]) {
+	detach, waits := false, c.RunE
+	v.Call = func() operation.Call { return operation.Call{Queue: true} }
+	v.Print = func(out *output, queued *operation.JobQueued) error {
+		out.term.Line("job %s is %s: reflectory jobs show %s", queued.JobID, queued.Status, queued.JobID)
+		if a.server == nil {
+			out.term.Line("hint: no server has the store: the job is done by reflectory serve, or by reflectory jobs work")
+		}
+		return out.say("%s", queued.RunID)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if detach {
+			return v.run(a, c, args)
+		}
+		return waits(c, args)
+	}
+	c.Flags().BoolVar(&detach, "detach", false, "let a job do it, and print the run's id at once")
 }
 
 // printRun prints how a run ended.

@@ -103,13 +103,14 @@ var elsewhere = map[string][][2]string{
 // used where the command has the flag that is named, if it names one.
 var flagsElsewhere = [][2]string{
 	{"--quiet --silent -q -s", "what isn't a result goes to standard error: add 2>/dev/null"},
-	{"--verbose --debug --trace -V -d", "--log-level debug"},
+	{"--verbose --debug --trace -V", "--log-level debug"},
 	{"--format --output --output-format -o --as", "--json prints JSON; without it the output is for people"},
 	{"--dir --home --path --datadir --db", "--data-dir"},
 	{"--config -c -f", "settings are read from reflectory.yaml in this folder or above it: reflectory config show"},
 	{"--ns -n --tenant --project --scope", "--namespace"},
 	{"--text --message --body --value -m -t", "--content"},
 	{"--tags --label --labels -l", "--tag"},
+	{"--background --async --no-wait --bg --daemon -d", "--detach"},
 	{"--port --bind --addr --address --host-port -p", "--listen"},
 	{"--count --max --top --first --num -k", "--limit"},
 	{"--set --var --param --env -e -D", "--state"},

@@ -132,6 +132,8 @@ func TestWords_FlagsOfOtherToolsNameOurs(t *testing.T) {
 		"run w.yaml --set a=1":          "--state",
 		"run w.yaml --var a=1":          "--state",
 		"run w.yaml --model x":          "settings",
+		"run w.yaml -d":                 "--detach",
+		"run w.yaml --background":       "--detach",
 		"run w.yaml --watch":            "reflectory run --help lists the flags",
 		"plugin add x --url https://x/": "reflectory plugin add --help lists the flags",
 	} {
