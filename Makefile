@@ -118,6 +118,11 @@ dist: deps $(if $(CROSS),build)
 	@rm -rf $(STAGE)
 	@cat bin/dist/SHA256SUMS
 
+## test-dist: the archive of make dist in an empty root, as root and as another user, offline (needs root)
+.PHONY: test-dist
+test-dist: dist
+	@.ci/empty-root bin/dist/reflectory-$(VERSION)-linux-$(ARCH).tar.gz
+
 define dist_plugin
 mkdir -p $(STAGE)/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml $(STAGE)/plugins/reflectory/$(1)/ && \
 echo "go build (static) ./plugins/$(1)" && \

@@ -249,7 +249,7 @@ var holders = map[string][]string{
 	"golang.org/x/net/proxy":                {"core/outbound"},
 	"github.com/cenkalti/backoff":           {"core/memory/embed/openai", "plugins/llm-eval/llmeval"},
 	"github.com/blevesearch/snowballstem":   {"core/memory/text"},
-	"github.com/tiktoken-go/tokenizer":      {"core/inject/tokenizer"},
+	"github.com/dlclark/regexp2":            {"core/inject/tokenizer"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
 	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/memory/text"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},

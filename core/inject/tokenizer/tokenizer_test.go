@@ -1,6 +1,10 @@
 package tokenizer
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -29,6 +33,28 @@ func TestCount_IsThatOfOpenAI(t *testing.T) {
 	}
 	if Named("chars4") != nil {
 		t.Error("an estimate has a vocabulary")
+	}
+}
+
+// TestVocabulary_IsOpenAIs: written as OpenAI publishes it, a vocabulary has the SHA-256 that
+// tiktoken checks.
+func TestVocabulary_IsOpenAIs(t *testing.T) {
+	for name, want := range map[string]string{
+		CL100K: "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+		O200K:  "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+	} {
+		ranks := Named(name).ranks
+		tokens := make([]string, len(ranks))
+		for token, rank := range ranks {
+			tokens[rank] = token
+		}
+		sum := sha256.New()
+		for rank, token := range tokens {
+			fmt.Fprintf(sum, "%s %d\n", base64.StdEncoding.EncodeToString([]byte(token)), rank)
+		}
+		if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+			t.Errorf("%s: %d tokens, %s", name, len(tokens), got)
+		}
 	}
 }
 
