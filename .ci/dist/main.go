@@ -95,10 +95,7 @@ func (r *release) pack(files []file) error {
 	if err != nil {
 		return err
 	}
-	sbom, err := r.sbom(programs)
-	if err != nil {
-		return err
-	}
+	sbom := r.sbom(programs)
 	notices, err := r.notices(programs)
 	if err != nil {
 		return err

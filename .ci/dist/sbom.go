@@ -99,7 +99,7 @@ var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 func spdxID(text string) string { return "SPDXRef-" + notInID.ReplaceAllString(text, "-") }
 
 // sbom lists the programs with their checksums, and what each is built from, as SPDX 2.3.
-func (r *release) sbom(programs []program) ([]byte, error) {
+func (r *release) sbom(programs []program) []byte {
 	name := "reflectory-" + r.version + "-linux-" + r.arch
 	doc := spdx{
 		Version: "SPDX-2.3", License: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: name, Namespace: r.url + "/" + name + ".spdx.json",
@@ -134,7 +134,7 @@ func (r *release) sbom(programs []program) ([]byte, error) {
 			doc.Relationships = append(doc.Relationships, relationship{id, "CONTAINS", part})
 		}
 	}
-	return jsonOf(doc), nil
+	return jsonOf(doc)
 }
 
 // luaVersion is in every program that Lua is linked into.

@@ -42,8 +42,11 @@ def download(folder):
     if platform.system() != "Linux" or platform.machine() != MACHINES["@ARCH@"]:
         sys.exit("reflectory: this release is for linux/@ARCH@")
     file = os.path.join(folder, ARCHIVE)
-    with urllib.request.urlopen(URL + "/" + ARCHIVE, timeout=60) as answer:
-        data = answer.read(MAX_BYTES)
+    try:
+        with urllib.request.urlopen(URL + "/" + ARCHIVE, timeout=60) as answer:
+            data = answer.read(MAX_BYTES)
+    except OSError as error:
+        sys.exit(f"reflectory: can't download {URL}/{ARCHIVE}: {error}")
     got = hashlib.sha256(data).hexdigest()
     if got != SHA256:
         sys.exit(f"reflectory: {URL}/{ARCHIVE} isn't the released file: its SHA-256 is {got}, not {SHA256}")
