@@ -29,13 +29,13 @@ type release struct {
 	deploy string
 	// url is where the release's files are downloaded from.
 	url string
-	// time is that of the commit, which every file in an archive gets.
+	// time is the commit's, which every file in an archive gets.
 	time time.Time
 	// key signs the list of checksums. nil signs nothing.
 	key ed25519.PrivateKey
 	// modules is the folder with the sources of modules, for their licences.
 	modules string
-	// certificates are those of authorities, for the image.
+	// certificates are the authorities' certificates, for the image.
 	certificates []byte
 	// written are the names of the files that the list of checksums has.
 	written []string

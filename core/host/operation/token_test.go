@@ -119,7 +119,7 @@ func TestACallerGivesNoMoreThanItHas(t *testing.T) {
 	}
 }
 
-// TestTokenNew_DoesntDependOnOtherTenants: whoever has tokens where the caller doesn't reach, the answer
+// TestTokenNew_DoesntDependOnOtherTenants: no matter who has tokens where the caller doesn't reach, the answer
 // is the same.
 func TestTokenNew_DoesntDependOnOtherTenants(t *testing.T) {
 	w := newWorld(t)

@@ -79,7 +79,7 @@ type scan struct {
 	spaces   []*space
 	contents []*contents
 	words    *text.Query
-	// scores are those of the documents of each contents by words, and most is the score of a document
+	// scores are the scores by words of the documents of each contents, and most is the score of a document
 	// that has all of the query's words, or of the best one; 0 if none has any.
 	scores []*text.Scores
 	most   float64
@@ -129,7 +129,7 @@ func (s *scan) candidates() ([]*candidate, error) {
 	return list, nil
 }
 
-// The query is expanded where so many documents show which words go together, by those of the best.
+// The query is expanded where so many documents show which words go together, by the words of the best.
 const (
 	expandedFrom = 200
 	examples     = 5

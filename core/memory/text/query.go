@@ -129,7 +129,7 @@ func (q *Query) grouped(text string) (groups []wordForms) {
 	return groups
 }
 
-// language is the language of a query's words: that of the indices, if they have one; otherwise the
+// language is the language of a query's words: the indices' language, if they have one; otherwise the
 // one that its stop words show, or most documents have.
 func (q *Query) language(words []word) uint8 {
 	auto := slices.ContainsFunc(q.in, func(x *Index) bool { return x.language.auto })
@@ -424,7 +424,7 @@ type Example struct {
 }
 
 // Expand adds the words to a query that are typical of documents which it found. The query's own
-// words, and those of titles, aren't added.
+// words, and words of titles, aren't added.
 func (q *Query) Expand(examples []Example) {
 	shares, forms := map[string]float64{}, map[string]string{}
 	for _, e := range examples {

@@ -44,7 +44,7 @@ func (p *peering) check(a *App) (err error) {
 		return sdk.Errorf(sdk.Invalid, "peers_without_store", "--peer-listen: no other host can have the store of a data folder").
 			WithHint("it is for hosts that share a database, which --store names")
 	}
-	for _, file := range certs.PeerFiles(p.folder) { // whoever writes them is believed about who asks
+	for _, file := range certs.PeerFiles(p.folder) { // a user who writes them is believed about who asks
 		if err := a.config.Trusted("--peer-tls", file); err != nil {
 			return err
 		}

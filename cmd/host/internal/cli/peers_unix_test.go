@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestServe_PeersAreTheOperatorsChoice: whoever writes the authority of the hosts makes a host, whose
+// TestServe_PeersAreTheOperatorsChoice: a user who writes the authority of the hosts makes a host, whose
 // word about who asks is believed. So nobody else may write the files of --peer-tls. What isn't
 // refused for that is refused because the files hold no certificate.
 func TestServe_PeersAreTheOperatorsChoice(t *testing.T) {

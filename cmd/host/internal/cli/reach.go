@@ -84,8 +84,8 @@ func (r *reach) check(ctx context.Context, a *App) (err error) {
 	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
 		return err
 	}
-	// The files may belong to another user, such as that of the program that renews the certificate,
-	// which has the key anyway: whoever writes them gets no right here, and clients accept only what
+	// The files may belong to another user, such as the program that renews the certificate,
+	// which has the key anyway: a user who writes them gets no right here, and clients accept only what
 	// their own authorities issued. certs refuses a key that more than its owner may write.
 	if r.exposure.Encryption == access.EncryptionFiles {
 		files, err := certs.Open(certs.Options{Cert: r.TLSCert, Key: r.TLSKey, Report: a.reportCertificate})
