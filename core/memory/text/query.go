@@ -112,7 +112,7 @@ func (q *Query) grouped(text string) (groups []wordForms) {
 	slices.SortFunc(words, func(a, b word) int { return strings.Compare(a.text, b.text) })
 	at := map[string]int{}
 	for _, w := range slices.Compact(words) {
-		if q.left(in, w.text) {
+		if q.leavesOut(in, w.text) {
 			continue
 		}
 		key := q.groupKey(in, w.text)
@@ -154,9 +154,9 @@ func (q *Query) language(words []word) uint8 {
 	return most
 }
 
-// left reports whether a word of a query is left out: by the query's language, and each index that has
+// leavesOut reports whether a word of a query is left out: by the query's language, and each index that has
 // one language.
-func (q *Query) left(in uint8, word string) bool {
+func (q *Query) leavesOut(in uint8, word string) bool {
 	for _, x := range q.in {
 		if !x.language.auto && !stops(x.language.place, word) {
 			return false
