@@ -130,6 +130,7 @@ var flagOffers = map[string]offer{
 	"policies":   folder,
 	"sdk":        folder,
 	"peer-tls":   folder,
+	"keep":       folder,
 
 	"accept":                   freeText,
 	"by":                       freeText,

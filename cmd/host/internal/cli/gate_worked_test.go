@@ -97,9 +97,9 @@ func workedOut() []worked {
 		{ // react 37/41, graph as above, omega 1; .42 + .6·(utility−.78)
 			name: "of use in one session", turns: fails + " a4S a5S a6S a7S a8S a9S a10S a11S a12S",
 			tools: fails + " a4RRRR a5RRRR a6RRRR a7RRRR a8RRRR a9RRRR a10RRRR a11RRRR a12RRRR", dag: lineDAG, node: "a", factors: allFactors("1", "1", "1"),
-			verdict: "retain", confidence: 0.5084368446, reason: "it would be promote, but sessions is 1 (at least 2)",
+			verdict: "retain", confidence: 0.5084622384, reason: "it would be promote, but sessions is 1 (at least 2)",
 			numbers: verdict.GateNumbers{
-				React: 0.9024390244, Good: 36, ToolFailures: 3, RecoverySuccess: 36, Recurrence: 1, Graph: 0.9166666667, Omega: 1, Q: 0.8889045995, UtilityScore: 0.7537942792, Utility: 0.927394741, Frequency: 0.8, EvidenceTTL: 0.765357143, Uses: 12, Successes: 9, Failures: 3, Named: 12, RelevantTurns: 12, Sessions: 1, FailureRate: 0.25,
+				React: 0.9024390244, Good: 36, ToolFailures: 3, RecoverySuccess: 36, Recurrence: 1, Graph: 0.9166666667, Omega: 1, Q: 0.8891162141, UtilityScore: 0.7537942792, Utility: 0.927437064, Frequency: 0.8, EvidenceTTL: 0.765357143, Uses: 12, Successes: 9, Failures: 3, Named: 12, RelevantTurns: 12, Sessions: 1, FailureRate: 0.25,
 				GraphKnown: true, PathReachable: true, Workflow: "w", Dependency: 1, Decomposition: 2.0 / 3, MinimumConfidence: .7,
 			},
 			unmet: []string{"sessions"}, state: core.StateActive,
