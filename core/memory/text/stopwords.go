@@ -3,7 +3,7 @@ package text
 // The most frequent words of languages that say little by themselves: articles, pronouns, prepositions
 // and auxiliaries. A text's language is recognized by them, so that words which several languages share
 // are in each of their lists.
-const ( //nolint:misspell // they are words of other languages
+const (
 	englishWords = `a about above after again against all am an and any are as at be because been before being below between both
 but by can could did do does doing don down during each few for from further had has have having he her here hers herself him
 himself his how i if in into is it its itself just ll m me more most my myself no nor not now of off on once only or other our
