@@ -73,7 +73,7 @@ func newTexts(sorted []string) texts {
 	var b strings.Builder
 	for i, s := range sorted {
 		b.WriteString(s)
-		t.ends[i] = uint32(b.Len()) //nolint:gosec // 4,096 texts of at most 64 KiB
+		t.ends[i] = uint32(b.Len()) //nolint:gosec // 4,096 texts, each up to 64 KiB
 	}
 	t.all = b.String()
 	return t
