@@ -22,7 +22,7 @@ func BenchmarkRetention(b *testing.B) {
 	in := cooling()
 	b.ReportAllocs()
 	for b.Loop() {
-		if out := p.Retention(context.Background(), in); out.State != "cooling" {
+		if out := p.Retention(context.Background(), nil, in); out.State != "cooling" {
 			b.Fatal(out)
 		}
 	}
@@ -33,7 +33,7 @@ func BenchmarkGate(b *testing.B) {
 	in := &policypoint.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
 	b.ReportAllocs()
 	for b.Loop() {
-		if out := p.Gate(context.Background(), in); out.Verdict != "retain" {
+		if out := p.Gate(context.Background(), nil, in); out.Verdict != "retain" {
 			b.Fatal(out)
 		}
 	}

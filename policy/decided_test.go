@@ -21,7 +21,7 @@ func TestDecision_EachIsTold(t *testing.T) {
 	p.Access(t.Context(), &policypoint.AccessInput{Local: true})
 	p.Access(t.Context(), &policypoint.AccessInput{})
 	p.Loop(t.Context(), &policypoint.LoopInput{Accepted: true})
-	p.Retention(t.Context(), &policypoint.RetentionInput{State: "open"})
+	p.Retention(t.Context(), nil, &policypoint.RetentionInput{State: "open"})
 	p.Routing(t.Context(), &policypoint.RoutingInput{Candidates: 1})
 	p.Routing(t.Context(), &policypoint.RoutingInput{})
 	if want := []string{"access allow", "access deny", "loop accept", "retention open", "routing high", "routing failed"}; !slices.Equal(told, want) {

@@ -27,7 +27,7 @@ rule:
 	}
 	policies := policy.New(points, policy.Options{Set: set})
 	for _, namespace := range []string{"team/mail", "other"} {
-		decided := policies.Reflect(context.Background(), &policypoint.ReflectInput{Namespace: namespace, Depth: 3, Cap: 5})
+		decided := policies.Reflect(context.Background(), nil, &policypoint.ReflectInput{Namespace: namespace, Depth: 3, Cap: 5})
 		fmt.Println(namespace, decided.Allow, decided.Code, decided.Decision.File)
 	}
 	// Output:

@@ -22,8 +22,8 @@ func TestFigures(t *testing.T) {
 	ctx := context.Background()
 	in, gate := cooling(), &policypoint.GateInput{Successes: 5, RelevantTurns: 9, Q: 0.9}
 	samples := coretest.Interleave(101, 1000,
-		func() { p.Retention(ctx, in) },
-		func() { p.Gate(ctx, gate) },
+		func() { p.Retention(ctx, nil, in) },
+		func() { p.Gate(ctx, nil, gate) },
 	)
 	for i, f := range []coretest.Figure{
 		{Name: "retention decision", Unit: "µs", Target: 1.5},
@@ -34,7 +34,7 @@ func TestFigures(t *testing.T) {
 	}
 	ten := coretest.Interleave(31, 1, func() {
 		for range 10_000 {
-			p.Retention(ctx, in)
+			p.Retention(ctx, nil, in)
 		}
 	})[0]
 	coretest.Figure{Name: "10,000 retention decisions", Value: ten.Micros(0.1) / 1e3, Unit: "ms", Target: 20, Note: fmt.Sprintf("10th percentile of 31; median %.1f", ten.Micros(0.5)/1e3)}.Print(os.Stdout)

@@ -54,7 +54,7 @@ func wantGate(in *policypoint.GateInput) (verdict string, confidence float64) {
 
 func checkGate(t *testing.T, p *policy.Policies, in *policypoint.GateInput) string {
 	t.Helper()
-	got := p.Gate(context.Background(), in)
+	got := p.Gate(context.Background(), nil, in)
 	verdict, confidence := wantGate(in)
 	if got.Verdict != verdict || math.Abs(got.Confidence-confidence) > 1e-6 || got.Decision.Failure != nil {
 		t.Fatalf("%+v: got %s %v %v, want %s %v", in, got.Verdict, got.Confidence, got.Decision.Failure, verdict, confidence)
@@ -179,7 +179,7 @@ func TestDefaultRetentionIsTheFormulaOverAGrid(t *testing.T) {
 						Utility: .5, Weights: core.DefaultRetentionWeights(),
 					}
 					in.HitRate = (ttl - .25 + .03*float64(in.MissStreak) + .005*float64(in.InactivityGap())) / .5 * (1 - math.Pow(.9, float64(in.RelevantTurns)))
-					got := p.Retention(context.Background(), in)
+					got := p.Retention(context.Background(), nil, in)
 					score, want := wantRetention(in)
 					if got.State != want || math.Abs(got.TTLScore-score) > 1e-9 || got.Decision.Failure != nil {
 						t.Fatalf("%+v: got %v %s %v, want %v %s", in, got.TTLScore, got.State, got.Decision.Failure, score, want)

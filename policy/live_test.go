@@ -61,7 +61,7 @@ func TestTheMostSpecificPolicyDecidesFirst(t *testing.T) {
 	} {
 		namespace, depth, _ := strings.Cut(name, " ")
 		in := &policypoint.ReflectInput{Namespace: namespace, Depth: int64(depth[0] - '0')}
-		if got := p.Reflect(context.Background(), in); got.Code != want || got.Allow != (want == "") || got.Decision.Failure != nil {
+		if got := p.Reflect(context.Background(), nil, in); got.Code != want || got.Allow != (want == "") || got.Decision.Failure != nil {
 			t.Errorf("%s: got %+v, want %q", name, got, want)
 		}
 	}
@@ -138,12 +138,12 @@ func TestAPolicyThatFailsIsSafe(t *testing.T) {
 		"loop/x.yaml", fails(`{"accept": true, "stop": false}`), "routing/x.yaml", fails(`{"confidence": "high"}`),
 		"injection/x.yaml", fails(`{"mode": "single", "route": "graph", "max_blocks": 1, "max_chars": 1}`))
 	ctx := context.Background()
-	retention := p.Retention(ctx, &policypoint.RetentionInput{State: "cooling", TTLScore: .3})
-	gate := p.Gate(ctx, &policypoint.GateInput{})
+	retention := p.Retention(ctx, nil, &policypoint.RetentionInput{State: "cooling", TTLScore: .3})
+	gate := p.Gate(ctx, nil, &policypoint.GateInput{})
 	loop := p.Loop(ctx, &policypoint.LoopInput{Valid: true, Accepted: true})
 	injection := p.Injection(ctx, &policypoint.InjectionInput{})
 	routing := p.Routing(ctx, &policypoint.RoutingInput{FinalScore: 1, Lead: 1})
-	for i, denied := range []policypoint.Permission{p.Reflect(ctx, &policypoint.ReflectInput{}), p.Admission(ctx, &policypoint.AdmissionInput{}), p.Access(ctx, &policypoint.AccessInput{Local: true})} {
+	for i, denied := range []policypoint.Permission{p.Reflect(ctx, nil, &policypoint.ReflectInput{}), p.Admission(ctx, &policypoint.AdmissionInput{}), p.Access(ctx, &policypoint.AccessInput{Local: true})} {
 		if denied.Allow || denied.Code != "policy_failed" {
 			t.Errorf("permission %d: %+v", i, denied)
 		}
@@ -248,7 +248,7 @@ func TestASetIsReplacedAsAWhole(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for !stop.Load() {
-				if got := p.Reflect(context.Background(), &policypoint.ReflectInput{Namespace: "a", Depth: 2}); got.Allow || got.Decision.Failure != nil {
+				if got := p.Reflect(context.Background(), nil, &policypoint.ReflectInput{Namespace: "a", Depth: 2}); got.Allow || got.Decision.Failure != nil {
 					t.Errorf("undecided: %+v", got)
 					return
 				}

@@ -25,7 +25,7 @@ func TestALogIsReadAsItWasWritten(t *testing.T) {
 	var written bytes.Buffer
 	log := policy.NewLog(&written)
 	p := policy.New(points, policy.Options{Log: log.Record, Clock: &coretest.Clock{}})
-	p.Gate(context.Background(), &policypoint.GateInput{Namespace: "a<b", Successes: 3, Q: 1})
+	p.Gate(context.Background(), nil, &policypoint.GateInput{Namespace: "a<b", Successes: 3, Q: 1})
 	p.Loop(context.Background(), &policypoint.LoopInput{Output: json.RawMessage(`{"n": 1152921504606846977, "f": 1.5}`)})
 	p.Injection(context.Background(), &policypoint.InjectionInput{}) // not the hundredth: skipped
 	if log.Err() != nil || strings.Count(written.String(), "\n") != 1 {

@@ -26,6 +26,6 @@ func accessPoint() point[policypoint.AccessInput, policypoint.Permission] {
 
 // Access decides whether a caller may do something.
 func (p *Policies) Access(ctx context.Context, in *policypoint.AccessInput) (out policypoint.Permission) {
-	out, out.Decision = decide(ctx, p, p.points.access, in.Namespace, in)
+	out, out.Decision = decide(ctx, nil, p, p.points.access, in.Namespace, in)
 	return out
 }

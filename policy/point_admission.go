@@ -28,6 +28,6 @@ func admissionPoint() point[policypoint.AdmissionInput, policypoint.Permission] 
 
 // Admission decides whether a plugin may run.
 func (p *Policies) Admission(ctx context.Context, in *policypoint.AdmissionInput) (out policypoint.Permission) {
-	out, out.Decision = decide(ctx, p, p.points.admission, in.Namespace, in)
+	out, out.Decision = decide(ctx, nil, p, p.points.admission, in.Namespace, in)
 	return out
 }

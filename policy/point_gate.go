@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -49,17 +50,17 @@ func gatePoint() point[policypoint.GateInput, policypoint.GateOutcome] {
 }
 
 // Gate implements gate.Policy.
-func (p *Policies) Gate(ctx context.Context, in *policypoint.GateInput) (out policypoint.GateOutcome) {
-	out, out.Decision = decide(ctx, p, p.points.gate, in.Namespace, in)
+func (p *Policies) Gate(ctx context.Context, r core.Reader, in *policypoint.GateInput) (out policypoint.GateOutcome) {
+	out, out.Decision = decide(ctx, r, p, p.points.gate, in.Namespace, in)
 	return out
 }
 
 // GateWorkings implements gate.Policy: how the policy that made a decision came to it. If that
 // version of it isn't in force, nothing of it is known. The figures that it lacks are the default
 // policy's, after its own.
-func (p *Policies) GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) (w policypoint.GateWorkings) {
+func (p *Policies) GateWorkings(ctx context.Context, r core.Reader, in *policypoint.GateInput, made policypoint.Decision) (w policypoint.GateWorkings) {
 	at := p.points.gate
-	set, _ := p.deciding(ctx)
+	set, _ := p.deciding(ctx, r)
 	figures := func(policy *Policy) []program.TraceStep {
 		// A cancelled caller's decision is recorded with its numbers too.
 		trace := policy.program.Workings(context.WithoutCancel(ctx), &bound[policypoint.GateInput]{in, at.gets})

@@ -52,7 +52,7 @@ func injectionPoint() point[policypoint.InjectionInput, policypoint.InjectionOut
 
 // Injection decides what a turn's prompt context holds.
 func (p *Policies) Injection(ctx context.Context, in *policypoint.InjectionInput) (out policypoint.InjectionOutcome) {
-	out, out.Decision = decide(ctx, p, p.points.injection, in.Namespace, in)
+	out, out.Decision = decide(ctx, nil, p, p.points.injection, in.Namespace, in)
 	return out
 }
 

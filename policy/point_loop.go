@@ -44,7 +44,7 @@ func loopPoint() point[policypoint.LoopInput, policypoint.LoopOutcome] {
 
 // Loop implements loop.Policy.
 func (p *Policies) Loop(ctx context.Context, in *policypoint.LoopInput) (out policypoint.LoopOutcome) {
-	out, out.Decision = decide(ctx, p, p.points.loop, in.Namespace, in)
+	out, out.Decision = decide(ctx, nil, p, p.points.loop, in.Namespace, in)
 	return out
 }
 

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -30,7 +31,7 @@ func reflectPoint() point[policypoint.ReflectInput, policypoint.Permission] {
 }
 
 // Reflect implements [policypoint.ReflectPolicy].
-func (p *Policies) Reflect(ctx context.Context, in *policypoint.ReflectInput) (out policypoint.Permission) {
-	out, out.Decision = decide(ctx, p, p.points.reflect, in.Namespace, in)
+func (p *Policies) Reflect(ctx context.Context, r core.Reader, in *policypoint.ReflectInput) (out policypoint.Permission) {
+	out, out.Decision = decide(ctx, r, p, p.points.reflect, in.Namespace, in)
 	return out
 }

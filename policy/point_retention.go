@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy/program"
 )
@@ -54,8 +55,8 @@ func retentionPoint() point[policypoint.RetentionInput, policypoint.RetentionOut
 }
 
 // Retention implements [policypoint.RetentionPolicy].
-func (p *Policies) Retention(ctx context.Context, in *policypoint.RetentionInput) (out policypoint.RetentionOutcome) {
-	out, out.Decision = decide(ctx, p, p.points.retention, in.Namespace, in)
+func (p *Policies) Retention(ctx context.Context, r core.Reader, in *policypoint.RetentionInput) (out policypoint.RetentionOutcome) {
+	out, out.Decision = decide(ctx, r, p, p.points.retention, in.Namespace, in)
 	return out
 }
 

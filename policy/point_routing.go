@@ -30,6 +30,6 @@ func routingPoint() point[policypoint.RoutingInput, policypoint.RoutingOutcome] 
 
 // Routing decides how sure a recommendation is.
 func (p *Policies) Routing(ctx context.Context, in *policypoint.RoutingInput) (out policypoint.RoutingOutcome) {
-	out, out.Decision = decide(ctx, p, p.points.routing, in.Namespace, in)
+	out, out.Decision = decide(ctx, nil, p, p.points.routing, in.Namespace, in)
 	return out
 }

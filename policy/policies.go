@@ -14,13 +14,13 @@ import (
 type Options struct {
 	// Set decides at first. nil means the defaults.
 	Set *Set
-	// Source returns the set that decides: within a transaction, the one that the
-	// transaction reads, see [core.TxReader]. If it fails, the decision is the point's safe
-	// outcome. nil means the set in Set, or the set of the last Replace.
-	Source func(context.Context) (*Set, error)
+	// Source returns the set that decides: within a transaction, the one that its reader
+	// finds; the reader is nil outside of transactions. If it fails, the decision is the
+	// point's safe outcome. nil means the set in Set, or the set of the last Replace.
+	Source func(context.Context, core.Reader) (*Set, error)
 	// Log is called with each decision that is to be recorded, in the goroutine that
-	// decides; for a decision in a transaction, after the transaction's end, see
-	// [core.AfterTx]. nil records nothing.
+	// decides; for a decision in a transaction, after the transaction's end, if
+	// its reader is a [policypoint.Asking]. nil records nothing.
 	Log func(context.Context, *Record)
 	// Decided is called with the point and the outcome of each decision, recorded or not: the
 	// outcome's word, such as "allow", or "failed" if no policy could decide. It must be safe for
@@ -41,7 +41,7 @@ type Options struct {
 type Policies struct {
 	points  *Points
 	current atomic.Pointer[Set]
-	source  func(context.Context) (*Set, error)
+	source  func(context.Context, core.Reader) (*Set, error)
 	log     *sampler
 	decided func(policypoint.Point, string)
 	clock   core.Clock
@@ -69,11 +69,11 @@ func (p *Policies) Set() *Set { return p.current.Load() }
 
 // deciding is the set that decides now. If its source fails, it is a set that still knows
 // what a record must leave out.
-func (p *Policies) deciding(ctx context.Context) (*Set, error) {
+func (p *Policies) deciding(ctx context.Context, r core.Reader) (*Set, error) {
 	if p.source == nil {
 		return p.current.Load(), nil
 	}
-	set, err := p.source(ctx)
+	set, err := p.source(ctx, r)
 	if err != nil {
 		return p.current.Load(), err
 	}
@@ -86,10 +86,11 @@ func (p *Policies) Replace(set *Set) { p.current.Store(set) }
 // worded is an outcome with a word for it.
 type worded interface{ Word() string }
 
-// decide decides at a point with Go types.
-func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], namespace string, in *I) (O, policypoint.Decision) {
+// decide decides at a point with Go types. r is the reader of the transaction; nil if there is
+// none.
+func decide[I any, O worded](ctx context.Context, r core.Reader, p *Policies, at *point[I, O], namespace string, in *I) (O, policypoint.Decision) {
 	inputs := named{at.env, &bound[I]{in, at.gets}}
-	set, err := p.deciding(ctx)
+	set, err := p.deciding(ctx, r)
 	var began time.Time
 	if p.log != nil {
 		began = p.clock.Now()
@@ -103,7 +104,7 @@ func decide[I any, O worded](ctx context.Context, p *Policies, at *point[I, O], 
 	if p.log != nil {
 		ended := p.clock.Now()
 		made.Latency = ended.Sub(began)
-		p.log.log(ctx, set, &at.definition, made, inputs, ended)
+		p.log.log(ctx, r, set, &at.definition, made, inputs, ended)
 	}
 	out := at.outcome(made.fields)
 	if p.decided != nil {

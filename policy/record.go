@@ -120,7 +120,7 @@ func (p *Policies) Unrecorded() map[policypoint.Point]uint64 {
 	return counts
 }
 
-func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided, in named, at time.Time) {
+func (s *sampler) log(ctx context.Context, r core.Reader, set *Set, d *definition, made decided, in named, at time.Time) {
 	shadow := set.shadowed(ctx, d, made, in)
 	t := s.points[d.name]
 	keep := made.Failure != nil || shadow != nil || d.notable != nil && d.notable(in, made.fields)
@@ -129,10 +129,15 @@ func (s *sampler) log(ctx context.Context, set *Set, d *definition, made decided
 		return
 	}
 	record := set.record(d, made, shadow, in, at)
-	core.AfterTx(ctx, func() {
+	write := func() {
 		record.Skipped = t.skipped.Swap(0)
 		s.write(ctx, record)
-	})
+	}
+	if tx, is := r.(policypoint.Asking); is {
+		tx.AfterEnd(write)
+		return
+	}
+	write()
 }
 
 // record makes the record of a decision, with the shadow policy's decision if it differs.

@@ -26,13 +26,13 @@ func TestWhatIsRecordedAlways(t *testing.T) {
 		decide func(p *policy.Policies)
 		always bool
 	}{
-		"the gate":                             {nil, func(p *policy.Policies) { p.Gate(ctx, &policypoint.GateInput{}) }, true},
-		"reflect, also where it allows":        {nil, func(p *policy.Policies) { p.Reflect(ctx, &policypoint.ReflectInput{}) }, true},
+		"the gate":                             {nil, func(p *policy.Policies) { p.Gate(ctx, nil, &policypoint.GateInput{}) }, true},
+		"reflect, also where it allows":        {nil, func(p *policy.Policies) { p.Reflect(ctx, nil, &policypoint.ReflectInput{}) }, true},
 		"admission, also where it allows":      {nil, func(p *policy.Policies) { p.Admission(ctx, &policypoint.AdmissionInput{}) }, true},
 		"access denied":                        {nil, func(p *policy.Policies) { p.Access(ctx, &policypoint.AccessInput{}) }, true},
 		"access allowed":                       {nil, func(p *policy.Policies) { p.Access(ctx, &policypoint.AccessInput{Local: true}) }, false},
-		"retention that changes the state":     {nil, func(p *policy.Policies) { p.Retention(ctx, &cooling) }, true},
-		"retention that doesn't":               {nil, func(p *policy.Policies) { p.Retention(ctx, &policypoint.RetentionInput{State: "open"}) }, false},
+		"retention that changes the state":     {nil, func(p *policy.Policies) { p.Retention(ctx, nil, &cooling) }, true},
+		"retention that doesn't":               {nil, func(p *policy.Policies) { p.Retention(ctx, nil, &policypoint.RetentionInput{State: "open"}) }, false},
 		"a loop that goes by the workflow":     {nil, func(p *policy.Policies) { p.Loop(ctx, &policypoint.LoopInput{Accepted: true}) }, false},
 		"a loop that doesn't":                  {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": valid, "stop": false}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &policypoint.LoopInput{Accepted: true}) }, true},
 		"a loop that is given up":              {[]string{"loop/a.yaml", `rule: {match: [{output: '{"accept": accepted, "stop": true}'}]}`}, func(p *policy.Policies) { p.Loop(ctx, &policypoint.LoopInput{}) }, true},
@@ -138,7 +138,7 @@ rule:
 // detector adds some.
 func TestADecisionAllocatesLittle(t *testing.T) {
 	p, in := policy.New(policy.AllPoints(), policy.Options{}), cooling()
-	if n := testing.AllocsPerRun(1000, func() { p.Retention(context.Background(), in) }); n > 10 {
+	if n := testing.AllocsPerRun(1000, func() { p.Retention(context.Background(), nil, in) }); n > 10 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -179,7 +179,7 @@ func TestWhatQuotesAMaskedInputIsNoMoreKeptThanIt(t *testing.T) {
 			}
 			var records []*policy.Record
 			p := policy.New(points, policy.Options{Set: set, Log: func(_ context.Context, r *policy.Record) { records = append(records, r) }})
-			said := p.Reflect(context.Background(), &policypoint.ReflectInput{Title: "secret title", Tags: []string{"secret tag"}, Depth: 1})
+			said := p.Reflect(context.Background(), nil, &policypoint.ReflectInput{Title: "secret title", Tags: []string{"secret tag"}, Depth: 1})
 			if len(records) != 1 {
 				t.Fatalf("%d records", len(records))
 			}

@@ -98,7 +98,7 @@ func TestAFolderEditedUnderLoadIsAlwaysWhole(t *testing.T) {
 	})
 	wg.Go(func() {
 		for !stop.Load() {
-			got := p.Reflect(context.Background(), &policypoint.ReflectInput{Namespace: "a"})
+			got := p.Reflect(context.Background(), nil, &policypoint.ReflectInput{Namespace: "a"})
 			if got.Allow || got.Decision.Failure != nil || got.Code[0] != 'v' {
 				t.Errorf("undecided: %+v", got)
 				return
@@ -126,7 +126,7 @@ func TestABadFolderNeverReplacesAGoodOne(t *testing.T) {
 	if sdk.ReasonOf(err) != "policy_invalid" || r.Failure == nil || r.Digest != before.Digest() || p.Set() != before {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if got := p.Reflect(context.Background(), &policypoint.ReflectInput{}); got.Code != "good" {
+	if got := p.Reflect(context.Background(), nil, &policypoint.ReflectInput{}); got.Code != "good" {
 		t.Errorf("got %q", got.Code)
 	}
 	if r, err = p.Reload(folder()); err != nil || r.Files != 0 || r.Previous != before.Digest() || p.Set().Digest() != r.Digest {

@@ -183,13 +183,13 @@ func TestALongReasonIsCut(t *testing.T) {
 // deaf is a policy that doesn't see that it was cancelled.
 type deaf func()
 
-func (f deaf) Gate(context.Context, *policypoint.GateInput) policypoint.GateOutcome {
+func (f deaf) Gate(context.Context, core.Reader, *policypoint.GateInput) policypoint.GateOutcome {
 	f()
 	return policypoint.GateOutcome{Verdict: policypoint.VerdictObsolete, Confidence: 1}
 }
 
-func (f deaf) GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings {
-	return says{}.GateWorkings(ctx, in, made)
+func (f deaf) GateWorkings(ctx context.Context, r core.Reader, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings {
+	return says{}.GateWorkings(ctx, r, in, made)
 }
 
 func TestACancelledDecisionRetains(t *testing.T) {

@@ -74,7 +74,7 @@ func Explain(d *verdict.GateDecision) *Explanation {
 // Recorded explains the decision that followed from a policy's outcome, from the inputs that
 // the policy's log recorded. The names of the references aren't among them.
 func (g *Gate) Recorded(ctx context.Context, in *policypoint.GateInput, out policypoint.GateOutcome) *Explanation {
-	d := follow(in, safe(ctx, out), g.policy.GateWorkings(ctx, in, out.Decision))
+	d := follow(in, safe(ctx, out), g.policy.GateWorkings(ctx, nil, in, out.Decision))
 	d.MemoryID, d.Namespace = in.Facts.MemoryID, in.Namespace
 	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
 		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend

@@ -15,11 +15,11 @@ import (
 
 // Policy decides whether a memory is kept, purged or promoted.
 type Policy interface {
-	Gate(ctx context.Context, in *policypoint.GateInput) policypoint.GateOutcome
+	Gate(ctx context.Context, r core.Reader, in *policypoint.GateInput) policypoint.GateOutcome
 	// GateWorkings are how the policy came to a decision. The gate reads the figures utility,
 	// retain (the confidence of a retain in place of another verdict), failure_rate, frequency
 	// and evidence_ttl; those that the policy that decided doesn't have are the default's.
-	GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings
+	GateWorkings(ctx context.Context, r core.Reader, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings
 }
 
 // Gate implements [verdict.Gate]. It is safe for concurrent use.
@@ -46,9 +46,9 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (
 	var d *verdict.GateDecision
 	if c.Erase != "" {
 		d = erase(c)
-		record(d, in, g.policy.GateWorkings(ctx, in, d.Policy))
+		record(d, in, g.policy.GateWorkings(ctx, r, in, d.Policy))
 	} else {
-		d = g.decide(ctx, c, in)
+		d = g.decide(ctx, r, c, in)
 		d.ReactRefs, d.GraphRefs = e.toolRefs, append([]string{}, e.graph.refs...)
 	}
 	d.Evidence = e.digest()
@@ -127,10 +127,10 @@ func erase(c *verdict.GateCase) *verdict.GateDecision {
 }
 
 // decide asks the policy, and applies the engine's conditions to its verdict.
-func (g *Gate) decide(ctx context.Context, c *verdict.GateCase, in *policypoint.GateInput) *verdict.GateDecision {
-	out := safe(ctx, g.policy.Gate(ctx, in))
+func (g *Gate) decide(ctx context.Context, r core.Reader, c *verdict.GateCase, in *policypoint.GateInput) *verdict.GateDecision {
+	out := safe(ctx, g.policy.Gate(ctx, r, in))
 	out.Decision.Latency = 0 // a record doesn't depend on the machine's speed
-	d := follow(in, out, g.policy.GateWorkings(ctx, in, out.Decision))
+	d := follow(in, out, g.policy.GateWorkings(ctx, r, in, out.Decision))
 	d.MemoryID, d.Namespace = c.Memory.ID, c.Memory.Namespace
 	return d
 }

@@ -120,12 +120,12 @@ func (d *desk) has(key []byte) (found bool) {
 // says is a policy that always says the same.
 type says policypoint.GateOutcome
 
-func (s says) Gate(context.Context, *policypoint.GateInput) policypoint.GateOutcome {
+func (s says) Gate(context.Context, core.Reader, *policypoint.GateInput) policypoint.GateOutcome {
 	return policypoint.GateOutcome(s)
 }
 
-func (s says) GateWorkings(ctx context.Context, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings {
-	return defaults().GateWorkings(ctx, in, made)
+func (s says) GateWorkings(ctx context.Context, r core.Reader, in *policypoint.GateInput, made policypoint.Decision) policypoint.GateWorkings {
+	return defaults().GateWorkings(ctx, r, in, made)
 }
 
 // decide lets a policy decide on a case.

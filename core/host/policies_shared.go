@@ -47,8 +47,8 @@ type compiledSet struct {
 const maxCompiled = 4
 
 // current is the source of the set that decides.
-func (s *sharedPolicies) current(ctx context.Context) (*policy.Set, error) {
-	if r := core.TxReader(ctx); r != nil {
+func (s *sharedPolicies) current(ctx context.Context, r core.Reader) (*policy.Set, error) {
+	if r != nil {
 		_, set, err := s.read(r)
 		return set, err
 	}

@@ -37,10 +37,10 @@ func TestSharedPolicies_DecideNothingBeforeTheyAreRead(t *testing.T) {
 	fresh := func(s core.Store) *sharedPolicies {
 		return &sharedPolicies{points: points, store: s, replace: func(*policy.Set) {}, newest: compiledSet{Set: points.Defaults()}}
 	}
-	if got, err := fresh(s).current(t.Context()); err != nil || got.Digest() != set.Digest() {
+	if got, err := fresh(s).current(t.Context(), nil); err != nil || got.Digest() != set.Digest() {
 		t.Errorf("it decides by %v: %v", got, err)
 	}
-	if got, err := fresh(awayStore{s}).current(t.Context()); !errors.Is(err, errAway) {
+	if got, err := fresh(awayStore{s}).current(t.Context(), nil); !errors.Is(err, errAway) {
 		t.Errorf("without its store it decides by %v: %v", got, err)
 	}
 }

@@ -67,7 +67,7 @@ func (a *reflectTx) askPolicy(ctx context.Context) error {
 		in.SourceNamespaces = append(in.SourceNamespaces, source.Namespace)
 		in.SourceKinds = append(in.SourceKinds, string(source.Kind))
 	}
-	said := a.memories.options.Reflection.Reflect(ctx, in)
+	said := a.memories.options.Reflection.Reflect(ctx, a.t, in)
 	if a.decision = said.Decision; said.Allow {
 		return nil
 	}

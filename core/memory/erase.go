@@ -67,7 +67,7 @@ func (r *EraseRequest) Check() error {
 // eraseOne erases a memory in a transaction.
 func (g *Gate) eraseOne(ctx context.Context, id, reason string) (*conclusion, error) {
 	v := &conclusion{request: &RevalidateRequest{}, decisionID: g.options.IDs.NewID()}
-	err := g.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return g.erase(ctx, t, id, reason, v) })
+	err := g.records.UpdateAsking(ctx, func(t *record.Tx) error { return g.erase(ctx, t, id, reason, v) })
 	if err == nil {
 		err = v.refusal
 	}

@@ -41,7 +41,7 @@ func TestRecallReturnsWhatCanBeRecalled(t *testing.T) {
 // eager sends every memory to the gate, with a score that each use changes.
 type eager struct{}
 
-func (eager) Retention(_ context.Context, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
+func (eager) Retention(_ context.Context, _ core.Reader, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
 	return policypoint.RetentionOutcome{State: string(core.StateRevalidatePending), TTLScore: float64(in.Uses())}
 }
 

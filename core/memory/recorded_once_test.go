@@ -32,14 +32,14 @@ func (m *meddler) answer() {
 	}
 }
 
-func (m *meddler) Reflect(ctx context.Context, in *policypoint.ReflectInput) policypoint.Permission {
+func (m *meddler) Reflect(ctx context.Context, r core.Reader, in *policypoint.ReflectInput) policypoint.Permission {
 	defer m.answer()
-	return m.ReflectPolicy.Reflect(ctx, in)
+	return m.ReflectPolicy.Reflect(ctx, r, in)
 }
 
-func (m *meddler) Retention(ctx context.Context, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
+func (m *meddler) Retention(ctx context.Context, r core.Reader, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
 	defer m.answer()
-	return m.RetentionPolicy.Retention(ctx, in)
+	return m.RetentionPolicy.Retention(ctx, r, in)
 }
 
 func (m *meddler) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (*verdict.GateDecision, error) {

@@ -123,7 +123,7 @@ func (m *Memories) reflect(ctx context.Context, d *draft) (*core.ReflectResult, 
 	}
 	var result *core.ReflectResult
 	var refusal error
-	err = m.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error {
+	err = m.records.UpdateAsking(ctx, func(t *record.Tx) error {
 		refusal = nil // the transaction may run again
 		var err error
 		if result, err = d.earlier(t); err != nil || result != nil {

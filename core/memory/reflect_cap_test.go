@@ -90,7 +90,7 @@ func TestALockedCapOfASourceHoldsElsewhere(t *testing.T) {
 type permissive struct{}
 
 // Reflect implements [policypoint.ReflectPolicy].
-func (permissive) Reflect(context.Context, *policypoint.ReflectInput) policypoint.Permission {
+func (permissive) Reflect(context.Context, core.Reader, *policypoint.ReflectInput) policypoint.Permission {
 	return policypoint.Permission{Allow: true}
 }
 

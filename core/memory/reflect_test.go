@@ -246,7 +246,7 @@ func TestATitleIsTakenInEveryLiveState(t *testing.T) {
 // vetoer denies titles.
 type vetoer map[string]string
 
-func (v vetoer) Reflect(_ context.Context, in *policypoint.ReflectInput) policypoint.Permission {
+func (v vetoer) Reflect(_ context.Context, _ core.Reader, in *policypoint.ReflectInput) policypoint.Permission {
 	code, denied := v[in.Title]
 	return policypoint.Permission{Allow: !denied, Code: code, Reason: "no " + code, Decision: policypoint.Decision{File: "reflect/x.yaml", Rule: "r", Digest: "d"}}
 }

@@ -91,7 +91,7 @@ func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, 
 		return nil, err
 	}
 	made := conclusion{request: r, summary: summary, decisionID: g.options.IDs.NewID(), knowledgeID: g.options.IDs.NewID()}
-	err = g.records.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) error { return g.conclude(ctx, t, id, &made) })
+	err = g.records.UpdateAsking(ctx, func(t *record.Tx) error { return g.conclude(ctx, t, id, &made) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, 
 // ask lets the gate decide without writing anything.
 func (g *Gate) ask(ctx context.Context, id string, r *RevalidateRequest) (c *verdict.GateCase, d *verdict.GateDecision, err error) {
 	err = g.records.View(ctx, func(reader core.Reader) error {
-		c, d, err = g.decide(unrecorded(ctx, reader), reader, id, r)
+		c, d, err = g.decide(ctx, policypoint.Unrecorded{Reader: reader}, id, r)
 		return err
 	})
 	return c, d, err
@@ -180,7 +180,7 @@ func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *conclusion, c *ver
 	made := *d
 	made.ID, made.MemoryID, made.Namespace = v.decisionID, c.Memory.ID, c.Memory.Namespace
 	v.decision, v.memory, v.turn = &made, c.Memory, c.Turn
-	if v.after, err = g.settled(ctx, c, d, v.request); err != nil {
+	if v.after, err = g.settled(ctx, t, c, d, v.request); err != nil {
 		return err
 	}
 	if err := lifecycle.Check(v.memory.State, v.after.State, lifecycle.ByGate); err != nil {
@@ -200,7 +200,7 @@ func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *conclusion, c *ver
 
 // settled is the memory after a decision. A retained memory returns to its earlier state
 // with a new score, so that evaluating it again changes nothing.
-func (g *Gate) settled(ctx context.Context, c *verdict.GateCase, d *verdict.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
+func (g *Gate) settled(ctx context.Context, reader core.Reader, c *verdict.GateCase, d *verdict.GateDecision, r *RevalidateRequest) (*core.Memory, error) {
 	after := *c.Memory
 	after.StateBefore = ""
 	left := lifecycle.Decision{
@@ -214,7 +214,7 @@ func (g *Gate) settled(ctx context.Context, c *verdict.GateCase, d *verdict.Gate
 		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
 	case verdict.NextRetain:
 		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
-		score, err := g.turns.Score(unrecorded(ctx, core.TxReader(ctx)), c.Governance, c.Turn, &after)
+		score, err := g.turns.Score(ctx, reader, c.Governance, c.Turn, &after)
 		if err != nil {
 			return nil, err
 		}

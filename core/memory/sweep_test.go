@@ -222,7 +222,7 @@ func TestUnreadableSettingsStopTheLifecycle(t *testing.T) {
 // says is a [policypoint.RetentionPolicy] that always says the same.
 type says policypoint.RetentionOutcome
 
-func (s says) Retention(context.Context, *policypoint.RetentionInput) policypoint.RetentionOutcome {
+func (s says) Retention(context.Context, core.Reader, *policypoint.RetentionInput) policypoint.RetentionOutcome {
 	return policypoint.RetentionOutcome(s)
 }
 

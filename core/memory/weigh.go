@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/turn"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -26,7 +27,7 @@ func (g *Gate) Weigh(ctx context.Context, id string, r RevalidateRequest) (d *ve
 		if err != nil {
 			return err
 		}
-		d, err = g.options.Gate.Decide(unrecorded(ctx, reader), reader, c)
+		d, err = g.options.Gate.Decide(ctx, policypoint.Unrecorded{Reader: reader}, c)
 		return err
 	})
 	return d, sdk.Wrap("weigh memory "+bounds.Shorten(id), err)
@@ -52,10 +53,4 @@ func (g *Gate) newCase(r core.Reader, memory *core.Memory, request *RevalidateRe
 func gateMissing() error {
 	return sdk.Errorf(sdk.Unavailable, "gate_missing", "there is no gate here").
 		WithHint("set one in the memories' options, such as core/gate")
-}
-
-// unrecorded is a context for asking policies whose decisions have no consequences, and
-// so aren't recorded.
-func unrecorded(ctx context.Context, r core.Reader) context.Context {
-	return new(core.TxHooks).Begin(ctx, r)
 }

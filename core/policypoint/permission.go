@@ -1,10 +1,14 @@
 package policypoint
 
-import "context"
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+)
 
 // ReflectPolicy decides whether a reflection may be written.
 type ReflectPolicy interface {
-	Reflect(ctx context.Context, in *ReflectInput) Permission
+	Reflect(ctx context.Context, r core.Reader, in *ReflectInput) Permission
 }
 
 // Permission is an outcome of reflect, admission and access. A policy that fails

@@ -54,3 +54,18 @@ type Decision struct {
 	// can't be reached: then nobody refused anything. nil if they could. It isn't stored.
 	Unread error `json:"-"`
 }
+
+// Asking is the reader of a transaction that asks policies. Its decisions are recorded after
+// its end, and only those of its last run.
+type Asking interface {
+	core.Reader
+	// AfterEnd calls do once the transaction is over, whether it was committed or refused.
+	AfterEnd(do func())
+}
+
+// Unrecorded is a reader for asking policies whose decisions have no consequences, and so
+// aren't recorded.
+type Unrecorded struct{ core.Reader }
+
+// AfterEnd implements [Asking].
+func (Unrecorded) AfterEnd(func()) {}

@@ -9,7 +9,7 @@ import (
 
 // RetentionPolicy decides which state a memory is in.
 type RetentionPolicy interface {
-	Retention(ctx context.Context, in *RetentionInput) RetentionOutcome
+	Retention(ctx context.Context, r core.Reader, in *RetentionInput) RetentionOutcome
 }
 
 // RetentionInput is what the retention policy sees of a memory.

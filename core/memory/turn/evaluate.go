@@ -48,7 +48,7 @@ func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memo
 	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
 		return nil, nil
 	}
-	out := e.policy.Retention(ctx, lifecycle.RetentionInput(memory, e.number, e.governance.Retention))
+	out := e.policy.Retention(ctx, t, lifecycle.RetentionInput(memory, e.number, e.governance.Retention))
 	if err := ctx.Err(); err != nil {
 		return nil, err // a policy that was stopped didn't decide on the memory
 	}
@@ -80,12 +80,12 @@ func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memo
 }
 
 // Score is the policy's score of a memory now, at a turn of its namespace, without any
-// transition: the last score if there is no policy, or it fails.
-func (s *Turns) Score(ctx context.Context, g *core.Governance, number int64, memory *core.Memory) (float64, error) {
+// transition or record: the last score if there is no policy, or it fails.
+func (s *Turns) Score(ctx context.Context, r core.Reader, g *core.Governance, number int64, memory *core.Memory) (float64, error) {
 	if s.Retention == nil {
 		return memory.Signals.TTLScore, nil
 	}
-	out := s.Retention.Retention(ctx, lifecycle.RetentionInput(memory, number, g.Retention))
+	out := s.Retention.Retention(ctx, policypoint.Unrecorded{Reader: r}, lifecycle.RetentionInput(memory, number, g.Retention))
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -45,7 +45,7 @@ func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.Fe
 	ctx = core.WithLabel(ctx, r.AgentID)
 	began := s.Writer.Clock.Now()
 	var result *core.FeedbackResult
-	err := s.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) (err error) {
+	err := s.UpdateAsking(ctx, func(t *record.Tx) (err error) {
 		result, err = s.feedback(ctx, t, r, began)
 		return err
 	})

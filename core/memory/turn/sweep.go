@@ -114,7 +114,7 @@ func (s *Sweep) pages(ctx context.Context, state core.MemoryState, fn func(ids [
 // evaluate evaluates memories in one transaction.
 func (s *Sweep) evaluate(ctx context.Context, ids []string) error {
 	var b *sweepStep
-	err := s.turns.UpdateAsking(ctx, func(ctx context.Context, t *record.Tx) (err error) {
+	err := s.turns.UpdateAsking(ctx, func(t *record.Tx) (err error) {
 		b, err = s.step(ctx, t, ids)
 		return err
 	})

@@ -28,7 +28,7 @@ import (
 // pending makes each memory that is looked at wait for the gate.
 type pending struct{}
 
-func (pending) Retention(_ context.Context, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
+func (pending) Retention(_ context.Context, _ core.Reader, in *policypoint.RetentionInput) policypoint.RetentionOutcome {
 	return policypoint.RetentionOutcome{State: string(core.StateRevalidatePending)}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/policypoint"
 )
 
 // Records are the records of memories in a store, with what a transaction on them needs.
@@ -42,7 +43,14 @@ type Tx struct {
 	// proofs are the digests of what it wrote, by stream and key: see proof.go.
 	proofs map[string]map[string]string
 	random io.Reader
+	// waiting are calls to be made after the transaction's end.
+	waiting []func()
 }
+
+var _ policypoint.Asking = (*Tx)(nil)
+
+// AfterEnd implements [policypoint.Asking], within [Records.UpdateAsking].
+func (t *Tx) AfterEnd(do func()) { t.waiting = append(t.waiting, do) }
 
 // Put implements [core.Tx].
 func (t *Tx) Put(key, value []byte) error {
@@ -97,12 +105,21 @@ func (s *Records) Within(inner *journal.Tx, fn func(*Tx) error) error {
 	return t.putProofs()
 }
 
-// UpdateAsking is [Records.Update] for a transaction that asks policies, with the context
-// for asking them: only the decisions of the last run are recorded, after it.
-func (s *Records) UpdateAsking(ctx context.Context, fn func(context.Context, *Tx) error) error {
-	var hooks core.TxHooks
-	defer hooks.Run()
-	return s.Update(ctx, func(t *Tx) error { return fn(hooks.Begin(ctx, t), t) })
+// UpdateAsking is [Records.Update] for a transaction that asks policies: only the decisions
+// of the last run are recorded, after it, whether it was committed or refused.
+func (s *Records) UpdateAsking(ctx context.Context, fn func(*Tx) error) error {
+	var last *Tx
+	defer func() {
+		if last != nil {
+			for _, do := range last.waiting {
+				do()
+			}
+		}
+	}()
+	return s.Update(ctx, func(t *Tx) error {
+		last = t
+		return fn(t)
+	})
 }
 
 // MillisSince is the time since began, in milliseconds, for events.
