@@ -225,7 +225,7 @@ func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
 	w := newWorld(t)
 	l, _, end := w.governed()
 	for i := range n {
-		l.Gate(context.Background(), &policypoint.GateInput{
+		l.Gate(context.Background(), nil, &policypoint.GateInput{
 			Namespace: "team/a", Successes: int64(i % 7), RelevantTurns: 9, Sessions: 2, Q: 0.5, Named: 8, NamedSessions: 2,
 			React: policypoint.ReactEvidence{Refs: 1}, Graph: policypoint.GraphEvidence{Refs: 1},
 		})
