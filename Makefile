@@ -25,6 +25,8 @@ FUZZTIME ?= 60s
 LOAD_TIME ?= 15s
 # How long the attacks of make test-hostile last.
 HOSTILE_TIME ?= 10m
+# How many lives of each kind make lives lives.
+SEEDS ?= 10
 # The data set of make recall-quality and guard-quality.
 DATA ?=
 
@@ -231,6 +233,14 @@ bench: deps
 	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/... ./policy/... ./plugins/... ./cmd/host/... | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
 	@! grep -qE '^FAIL' bin/bench.txt
+
+## lives: whole simulated lives of agents with recall and feedback, next to simpler ways to remember (SEEDS=10 lives of each kind)
+.PHONY: lives
+lives: deps
+	@mkdir -p bin
+	REFLECTORY_LIVES_SEEDS="$(SEEDS)" go test -count=1 -timeout 60m -tags "$(TAGS)" -v ./core/memory/lives > bin/lives.txt || true
+	@echo; (echo 'lives | what | measured | to reach | the others'; grep -o 'lives | .*' bin/lives.txt) | cut -d' ' -f3- | awk -F' [|] ' '{printf "%-92s %-22s %-16s %s %s\n", $$1, $$2, $$3, $$4, $$5}'
+	@! grep -E '^(FAIL|panic)' bin/lives.txt
 
 ## recall-quality: R@10 of recall against BM25, with DATA=…/locomo10.json of LoCoMo
 .PHONY: recall-quality

@@ -76,6 +76,8 @@ var imports = map[string][]string{
 		"core/policypoint", "sdk",
 	},
 	"core/memory/lifecycle": {"core", "core/policypoint", "sdk"},
+	// It has tests alone.
+	"core/memory/lives":     {},
 	"core/outbound":         {"sdk"},
 	"core/plugin":           {"core", "core/jsontext", "core/share", "core/work", "sdk", "sdk/apikey"},
 	"core/plugin/guard":     {"sdk"},

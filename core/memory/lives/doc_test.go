@@ -13,19 +13,23 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
 
-// seedsEnv is how many lives of each kind are lived; without it as many as show that it works.
+// seedsEnv is how many lives of each kind make lives lives. Without it the tests live a few lives of
+// some kinds, which show that this works.
 const seedsEnv = "REFLECTORY_LIVES_SEEDS"
 
-// seeds is how many lives of each kind are lived.
-func seeds(t *testing.T, few int) int {
+// few is how many lives of each kind are lived without [seedsEnv].
+const few = 2
+
+// seeds is how many lives of each kind are lived, and whether they are of all kinds and whole.
+func seeds(t *testing.T) (n int, whole bool) {
 	t.Helper()
 	value := os.Getenv(seedsEnv)
 	if value == "" {
-		return few
+		return few, false
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 2 {
 		t.Fatalf("%s is %q, want a number from 2", seedsEnv, value)
 	}
-	return n
+	return n, true
 }

@@ -30,11 +30,14 @@ type life struct {
 	// for each, or else the old wrong tip is what helps from then on.
 	drift  int
 	newTip bool
-	// riders is how many notes a task has that help with nothing, and are worded nearer than the tip.
+	// riders is how many notes a task has that help with nothing, and are worded nearer than its tip;
+	// it has no wrong tip then.
 	riders int
 	// reads is how much of what it recalls the agent reads: it succeeds if one of these helps.
 	reads int
 	names naming
+	// opposed is whether half of four users need what is wrong for the others.
+	opposed bool
 }
 
 // wronged is how many of the tasks have a wrong tip that is worded nearer than the right one.
@@ -58,21 +61,21 @@ func (l life) live(t *testing.T, seed uint64, m mind) []bool {
 	w := &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}}
 	w.begin()
 	passed := make([]bool, l.turns)
-	session, left, number := 0, 0, int64(0)
+	session, left, number, user := 0, 0, int64(0), 0
 	for turn := 1; turn <= l.turns; turn++ {
 		if left == 0 {
-			session, left, number = session+1, 3+w.rnd.IntN(10), 0
+			session, left, number, user = session+1, 3+w.rnd.IntN(10), 0, w.rnd.IntN(4)
 		}
 		left--
 		number++
 		if l.poison > 0 && turn%l.poison == 0 {
 			kind := w.rnd.IntN(len(w.tasks))
-			w.learn(w.tasks[kind].word(w.rnd, nearest, pick(w.rnd, w.tasks[kind].wrong)))
+			w.learn(w.tasks[kind].word(w.rnd, near, pick(w.rnd, w.tasks[kind].wrong)))
 		}
 		if turn == l.drift {
 			w.change()
 		}
-		passed[turn-1] = w.turn(fmt.Sprint("session-", session), number)
+		passed[turn-1] = w.turn(user, fmt.Sprint("session-", session), number)
 	}
 	return passed
 }
@@ -91,16 +94,13 @@ func (w *world) begin() {
 	w.now, w.old = make([]string, len(order)), make([]string, len(order))
 	for i, kind := range order {
 		k := &w.tasks[kind]
-		right, wrong := near, far
-		switch {
-		case w.riders > 0:
-			right = far
-		case i < wronged:
+		wrong := far
+		if i < wronged {
 			wrong = nearest
 		}
-		tips := []func(){
-			func() { w.now[kind] = w.learn(k.word(w.rnd, right, k.right[0])) },
-			func() { w.old[kind] = w.learn(k.word(w.rnd, wrong, k.wrong[0])) },
+		tips := []func(){func() { w.now[kind] = w.learn(k.word(w.rnd, near, k.right[0])) }}
+		if w.riders == 0 {
+			tips = append(tips, func() { w.old[kind] = w.learn(k.word(w.rnd, wrong, k.wrong[0])) })
 		}
 		for i := range w.riders {
 			tips = append(tips, func() { w.learn(k.word(w.rnd, riding, k.riders[i])) })
@@ -125,14 +125,20 @@ func (w *world) change() {
 }
 
 // turn is one question, and what becomes of it. It draws as often whatever the agent does.
-func (w *world) turn(session string, number int64) (passed bool) {
+func (w *world) turn(user int, session string, number int64) (passed bool) {
 	kind := w.rnd.IntN(len(w.tasks))
 	q := request{"agent", session, number, w.tasks[kind].ask(w.rnd)}
+	if w.opposed {
+		q.who = fmt.Sprint("user-", user)
+	}
 	luck, flip, rare := w.rnd.Float64(), w.rnd.Float64(), w.rnd.Float64()
 	found := w.mind.recall(q)
 	read := found[:min(len(found), w.reads)]
 	helpful := slices.IndexFunc(read, func(id string) bool {
 		of, helps := w.helps[id]
+		if w.opposed && user%2 == 1 {
+			return id == w.old[kind]
+		}
 		return helps && of == kind
 	})
 	passed = luck < w.wrong

@@ -1,6 +1,7 @@
 package lives_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,20 +11,20 @@ import (
 	"github.com/reflectory/reflectory/core/coretest"
 )
 
-// few is how many lives of each kind show that this works.
-const few = 2
-
 // TestLives lives lives of each kind with the product's memory and with simpler ones, and prints what
 // became of them as a table. Being worse than a simpler one, by more than chance, is a failure.
 func TestLives(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
-	n := seeds(t, few)
+	n, whole := seeds(t)
 	for _, k := range kinds() {
+		if !whole && !k.brief {
+			continue
+		}
 		t.Run(k.name, func(t *testing.T) {
 			lived := map[string][][]bool{}
-			for _, name := range baselines {
+			for _, name := range simples {
 				for seed := range n {
 					lived[name] = append(lived[name], k.live(t, uint64(seed), newMind(name, uint64(seed))))
 				}
@@ -46,6 +47,9 @@ func TestLives(t *testing.T) {
 				r.print(t, each(ours, r.of), figures)
 			}
 		})
+	}
+	for _, name := range unbuilt {
+		t.Logf("lives | %s | not built", name)
 	}
 }
 
@@ -70,7 +74,7 @@ func (r *row) print(t *testing.T, ours []float64, baseline map[string][]float64)
 		reached = fmt.Sprintf("%s %s %s", sign, number(r.reach), map[bool]string{true: "met", false: "MISSED"}[met])
 	}
 	var others, lost []string
-	for _, name := range baselines {
+	for _, name := range append(slices.Clone(simples), noPass) {
 		list, is := baseline[name]
 		if !is {
 			continue
@@ -86,12 +90,15 @@ func (r *row) print(t *testing.T, ours []float64, baseline map[string][]float64)
 			lost = append(lost, name)
 		}
 	}
-	line := fmt.Sprintf("lives | %s | %s [%s, %s] | %s | %s", r.name, number(value), number(low), number(high), reached, strings.Join(others, ", "))
-	if len(lost) > 0 {
+	line := fmt.Sprintf("lives | %s | %s [%s, %s] | %s | %s", r.name, number(value), number(low), number(high), reached, cmp.Or(strings.Join(others, ", "), "–"))
+	switch {
+	case r.lacks != "":
+		t.Logf("%s | not built: %s", line, r.lacks)
+	case len(lost) > 0:
 		t.Errorf("%s | LOST to %s", line, strings.Join(lost, ", "))
-		return
+	default:
+		t.Log(line)
 	}
-	t.Log(line)
 }
 
 // number writes a share with three digits, and turns as a whole number.

@@ -142,8 +142,11 @@ func (empty) learn(note)              {}
 func (empty) recall(request) []string { return nil }
 func (empty) report(report)           {}
 
-// baselines are the names of the simple minds, in the table's order.
-var baselines = []string{nothing, byWords, byAge, byUCB, byThompson, byQ}
+// simples are the names of the simple minds, in the table's order.
+var simples = []string{nothing, byWords, byAge, byUCB, byThompson, byQ}
+
+// noPass is the product without nightly passes.
+const noPass = "without a pass"
 
 // newMind returns a simple mind.
 func newMind(name string, seed uint64) mind {

@@ -9,6 +9,8 @@ type row struct {
 	of    func(passed []bool) float64
 	// allowed is by how much the figure may be worse than these baselines'; the others' it mustn't be.
 	allowed map[string]float64
+	// lacks is what the row is about that isn't built; it is measured without, and can't fail.
+	lacks string
 }
 
 // kind is one kind of life with its rows.
@@ -16,6 +18,8 @@ type kind struct {
 	name string
 	life
 	rows []row
+	// brief is whether make test lives it too.
+	brief bool
 }
 
 // all is enough to excuse a row from a baseline.
@@ -27,9 +31,6 @@ func kinds() []kind {
 	noisy := life{turns: 400, right: .9, wrong: .1, reads: 1}
 	drifts := func(l life, newTip bool) life {
 		l.turns, l.drift, l.newTip = 1000, 501, newTip
-		if newTip {
-			l.turns = 1500
-		}
 		return l
 	}
 	with := func(l life, change func(*life)) life {
@@ -41,21 +42,36 @@ func kinds() []kind {
 	exploring := map[string]float64{byUCB: all}
 	vague := map[string]float64{byWords: .05}
 	return []kind{
-		{"20 tasks, 1/0", sure, []row{{name: "turns 1-100", reach: .93, of: rate(1, 100)}, {name: "turns 301-400", reach: .99, of: late}}},
-		{"20 tasks, .9/.1", noisy, []row{{name: "turns 1-100", reach: .77, of: rate(1, 100)}, {name: "turns 301-400", reach: .87, of: late}}},
-		{"poison every 5 turns, 1/0", with(sure, func(l *life) { l.poison = 5 }), []row{{name: "turns 301-400", reach: .99, of: late}}},
-		{"20 % of outcomes flipped, 1/0", with(sure, func(l *life) { l.flipped = .2 }), []row{{name: "turns 301-400", reach: .95, of: late}}},
-		{"half the world drifts at 501, new tips, 1/0", drifts(sure, true), []row{
+		{brief: true, name: "20 tasks, 1/0", life: sure, rows: []row{{name: "turns 1-100", reach: .93, of: rate(1, 100)}, {name: "turns 301-400", reach: .99, of: late}}},
+		{name: "20 tasks, .9/.1", life: noisy, rows: []row{{name: "turns 1-100", reach: .77, of: rate(1, 100)}, {name: "turns 301-400", reach: .87, of: late}}},
+		{name: "poison every 5 turns, 1/0", life: with(sure, func(l *life) { l.poison = 5 }), rows: []row{{name: "turns 301-400", reach: .99, of: late}}},
+		{name: "20 % of outcomes flipped, 1/0", life: with(sure, func(l *life) { l.flipped = .2 }), rows: []row{{name: "turns 301-400", reach: .95, of: late}}},
+		{name: "half the world drifts at 501, new tips, 1/0", life: drifts(sure, true), rows: []row{
 			{name: "turns until 90 % of the best", reach: 145, less: true, of: recovery(501, 1), allowed: exploring},
 			{name: "turns 901-1000", of: rate(901, 1000)},
 		}},
-		{"half the world drifts at 501, new tips, .9/.1", drifts(noisy, true), []row{
+		{name: "half the world drifts at 501, new tips, .9/.1", life: drifts(noisy, true), rows: []row{
 			{name: "turns until 90 % of the best", less: true, of: recovery(501, .9), allowed: exploring},
 			{name: "turns 901-1000", of: rate(901, 1000)},
 		}},
-		{"the old wrong tips become right at 501, 1/0", drifts(sure, false), []row{{name: "turns 901-1000", reach: .75, of: rate(901, 1000)}}},
-		{"riders worded nearer, the agent names just what helped", rides(namesJust), []row{{name: "turns 301-400", reach: .88, of: late}}},
-		{"riders worded nearer, the agent names all", rides(namesAll), []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
-		{"riders worded nearer, the agent names the first", rides(namesFirst), []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
+		{name: "the old wrong tips become right at 501, 1/0", life: drifts(sure, false), rows: []row{{name: "turns 901-1000", reach: .75, of: rate(901, 1000)}}},
+		{name: "opposite needs of users, credit: per_subject, 1/0", life: with(sure, func(l *life) { l.turns, l.opposed = 1000, true }), rows: []row{
+			{name: "turns 801-1000", reach: .86, of: rate(801, 1000), lacks: "credit: per_subject"},
+		}},
+		{name: "the agent names 2 % of what it used, 1/0", life: with(sure, func(l *life) { l.names = namesRarely }), rows: []row{
+			{name: "turns 301-400", reach: .96, of: late, lacks: "inferred use"},
+		}},
+		{brief: true, name: "riders worded nearer, the agent names just what helped", life: rides(namesJust), rows: []row{{name: "turns 301-400", reach: .88, of: late}}},
+		{name: "riders worded nearer, the agent names all", life: rides(namesAll), rows: []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
+		{name: "riders worded nearer, the agent names the first", life: rides(namesFirst), rows: []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
 	}
+}
+
+// unbuilt are rows of which nothing can be measured yet.
+var unbuilt = []string{
+	"outdated knowledge is demoted within 400 turns",
+	"riders promoted within 150 offers, experiment: on",
+	"useful ones promoted by their 60th offer, experiment: on",
+	"coverage of the effects' intervals, 10,000 lives",
+	"abstention: nothing on unanswerable questions, something on others, calibration",
 }
