@@ -92,7 +92,7 @@ func (s *Set) Retrace(ctx context.Context, r *Record) (*Policy, []RecordedMatch)
 // retrace is [Set.Retrace] for the policy that decided. blind is whether inputs that it needs
 // aren't recorded.
 func (p *Policy) retrace(ctx context.Context, r *Record, blind bool) []RecordedMatch {
-	seen := sight{inputs: r.Inputs, variables: map[string]any{}, results: map[string]string{}}
+	seen := policyView{inputs: r.Inputs, variables: map[string]any{}, results: map[string]string{}}
 	in, err := p.point.given(r.Inputs)
 	if seen.blind = blind || err != nil; !seen.blind { // an older version had other inputs
 		_, trace, _ := p.program.Explain(ctx, in.in) // what failed then fails now: the trace ends there
@@ -123,7 +123,7 @@ func (p *Policy) retrace(ctx context.Context, r *Record, blind bool) []RecordedM
 
 // linesOf are the lines of a match, up to the line on which the next match begins; 0 means that
 // there is no next match.
-func (p *Policy) linesOf(m program.Match, next int, result string, seen *sight) (lines []RecordedLine) {
+func (p *Policy) linesOf(m program.Match, next int, result string, seen *policyView) (lines []RecordedLine) {
 	all, paths := p.program.Policy().Lines(), p.program.Inputs(m.Path)
 	if next == 0 {
 		next = len(all) + 1
@@ -149,14 +149,14 @@ func cutLine(line string) string {
 	return strings.ToValidUTF8(line[:maxShownLine], "") + "…"
 }
 
-// sight is what a policy saw, and the results of its matches.
-type sight struct {
+// policyView is what a policy saw, and the results of its matches.
+type policyView struct {
 	inputs, variables map[string]any
 	results           map[string]string
 	blind             bool
 }
 
-func (s *sight) add(t *program.Trace) {
+func (s *policyView) add(t *program.Trace) {
 	for _, step := range t.Steps {
 		s.results[step.Path] = MatchNotHeld
 		if step.Holds {
@@ -168,7 +168,7 @@ func (s *sight) add(t *program.Trace) {
 	}
 }
 
-func (s *sight) result(path string) string {
+func (s *policyView) result(path string) string {
 	if result := s.results[path]; result != "" {
 		return result
 	}
@@ -183,7 +183,7 @@ var namedIn = core.Pattern(`[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*`)
 
 // values are what a line names: variables, and the inputs at some paths, on which its match
 // depends.
-func (s *sight) values(line string, paths []string) (values []program.TraceVariable) {
+func (s *policyView) values(line string, paths []string) (values []program.TraceVariable) {
 	for _, name := range namedIn().FindAllString(line, -1) {
 		var value any
 		var known bool
@@ -203,7 +203,7 @@ func (s *sight) values(line string, paths []string) (values []program.TraceVaria
 }
 
 // comparisons are comparisons with what they compared, without those whose numbers aren't known.
-func (s *sight) comparisons(all []program.Comparison) (list []RecordedComparison) {
+func (s *policyView) comparisons(all []program.Comparison) (list []RecordedComparison) {
 	for _, c := range all {
 		name, value, known := s.number(c.Name)
 		limitName, limit := "", c.Limit
@@ -218,7 +218,7 @@ func (s *sight) comparisons(all []program.Comparison) (list []RecordedComparison
 }
 
 // number is the number that an input or a variable had, with its name as it is shown.
-func (s *sight) number(name string) (shown string, n float64, known bool) {
+func (s *policyView) number(name string) (shown string, n float64, known bool) {
 	value, there := any(nil), false
 	if own, is := strings.CutPrefix(name, program.VariablePrefix); is {
 		name = own

@@ -16,9 +16,9 @@ type batch struct {
 	events []entry
 	bytes  int
 	// lost is the number of decisions lost earlier, which the batch's first decision
-	// reports; told is whether the batch has that decision.
-	lost uint64
-	told bool
+	// reports; reportsLost is whether the batch has that decision.
+	lost        uint64
+	reportsLost bool
 }
 
 type record struct {
@@ -34,7 +34,7 @@ type entry struct {
 // commit writes as many queued decisions as fit in a batch. It returns how many it took,
 // how many of these weren't written, and why.
 func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cause error) {
-	b := &batch{lost: l.untold()}
+	b := &batch{lost: l.unreported()}
 	for _, q := range from {
 		if b.bytes > batchBytes {
 			break
@@ -51,24 +51,24 @@ func (l *Log) commit(ctx context.Context, from []queued) (taken, failed int, cau
 	if err := l.options.Writer.Update(ctx, b.write); err != nil {
 		return taken, taken, sdk.Wrap("record decisions", err)
 	}
-	if b.told {
-		l.tell(b.lost)
+	if b.reportsLost {
+		l.markReported(b.lost)
 	}
 	return taken, failed, cause
 }
 
-// untold counts the lost decisions that the journal doesn't report yet; tell notes that
+// unreported counts the lost decisions that the journal doesn't report yet; markReported notes that
 // it now does.
-func (l *Log) untold() uint64 {
+func (l *Log) unreported() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lost.count - l.lost.told
+	return l.lost.count - l.lost.reported
 }
 
-func (l *Log) tell(n uint64) {
+func (l *Log) markReported(n uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost.told += n
+	l.lost.reported += n
 }
 
 // add makes a decision's event and record. The first event of a
@@ -86,8 +86,8 @@ func (b *batch) add(q queued) error {
 		return sdk.Wrap("record a decision of "+string(q.decision.Point), err)
 	}
 	event.ID, event.Record = q.id, core.Digest(value)
-	if !b.told {
-		event.Lost, b.told = b.lost, true
+	if !b.reportsLost {
+		event.Lost, b.reportsLost = b.lost, true
 	}
 	b.records = append(b.records, record{recordKey(q.id), value})
 	b.bytes += len(value)

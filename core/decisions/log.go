@@ -73,8 +73,8 @@ type queued struct {
 
 // lost counts the decisions that couldn't be written, and has the cause.
 type lost struct {
-	count, told uint64
-	cause       error
+	count, reported uint64
+	cause           error
 }
 
 // NewLog returns a log that writes until it is closed.
@@ -90,8 +90,8 @@ func NewLog(o Options) *Log {
 // Add queues a decision. It waits for the store only if the queue is full.
 func (l *Log) Add(d Decision) { l.put(queued{id: l.options.IDs.NewID(), decision: d}) }
 
-// Tell appends an event to the stream of the policies.
-func (l *Log) Tell(e journal.Event) { l.put(queued{event: e}) }
+// Record appends an event to the stream of the policies.
+func (l *Log) Record(e journal.Event) { l.put(queued{event: e}) }
 
 func (l *Log) put(q queued) {
 	if !l.enter() {

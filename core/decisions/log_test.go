@@ -81,7 +81,7 @@ func TestADecisionIsAnEventAndARecord(t *testing.T) {
 	}
 	close(opened)
 	log.Add(decided("two"))
-	log.Tell(journal.PolicyReloadRefused{Code: "policy_invalid", Problems: 2})
+	log.Record(journal.PolicyReloadRefused{Code: "policy_invalid", Problems: 2})
 	if err := errors.Join(log.Close(), log.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (Evidence) Check(ctx context.Context, r core.Reader, report func(core.Probl
 		return err
 	}
 	c := &checker{r: r, report: report}
-	return c.told(ctx)
+	return c.checkJournal(ctx)
 }
 
 // checker compares the evidence of one snapshot with the journal.

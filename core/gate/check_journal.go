@@ -12,23 +12,23 @@ import (
 	"github.com/reflectory/reflectory/core/table"
 )
 
-// told checks the evidence against the journal: each event of an outcome, a graph or a
+// checkJournal checks the evidence against the journal: each event of an outcome, a graph or a
 // memory's factors has its record, exactly as this program writes it, and there are no
 // other records. Damage to the journal is reported elsewhere.
-func (c *checker) told(ctx context.Context) error {
-	told := map[string]int{} // records by prefix
+func (c *checker) checkJournal(ctx context.Context) error {
+	named := map[string]int{} // records by prefix
 	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
 		if !strings.HasPrefix(s.Stream, journal.NamespaceStream("")) && !strings.HasPrefix(s.Stream, DAGStream("")) {
 			return true, nil
 		}
-		t, err := readTold(ctx, c.r, s.Stream)
+		t, err := readEvents(ctx, c.r, s.Stream)
 		if err != nil {
 			return false, err
 		}
-		told[toolPrefix] += len(t.outcomes)
-		told[omegaPrefix] += len(t.omegas)
+		named[toolPrefix] += len(t.outcomes)
+		named[omegaPrefix] += len(t.omegas)
 		if t.graph != nil {
-			told[dagPrefix]++
+			named[dagPrefix]++
 		}
 		return true, c.stream(t)
 	})
@@ -39,20 +39,20 @@ func (c *checker) told(ctx context.Context) error {
 		return err
 	}
 	for _, prefix := range []string{toolPrefix, dagPrefix, omegaPrefix} {
-		if err := c.more(ctx, prefix, told[prefix]); err != nil {
+		if err := c.more(ctx, prefix, named[prefix]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// teller collects what a stream records about evidence.
-type teller struct {
-	outcomes []outcomeTold
+// streamEvidence collects what a stream records about evidence.
+type streamEvidence struct {
+	outcomes []outcomeEvent
 	// uses are whether turns used memories, by the last event about each.
 	uses   map[turnOf]bool
-	omegas map[string]*omegaTold // the newest of each memory
-	graph  *graphTold            // the newest
+	omegas map[string]*omegaEvent // the newest of each memory
+	graph  *graphEvent            // the newest
 }
 
 // turnOf is a turn that involved a memory.
@@ -61,24 +61,24 @@ type turnOf struct {
 	turn   core.TurnRef
 }
 
-type outcomeTold struct {
+type outcomeEvent struct {
 	event journal.ToolEvidenceRecorded
 	at    journal.Entry
 }
 
-type omegaTold struct {
+type omegaEvent struct {
 	event journal.OmegaEvidenceRecorded
 	at    journal.Entry
 }
 
-type graphTold struct {
+type graphEvent struct {
 	event journal.DAGEvidenceRecorded
 	at    journal.Entry
 }
 
-// readTold reads what a stream records about evidence.
-func readTold(ctx context.Context, r core.Reader, stream string) (*teller, error) {
-	t := &teller{uses: map[turnOf]bool{}, omegas: map[string]*omegaTold{}}
+// readEvents reads what a stream records about evidence.
+func readEvents(ctx context.Context, r core.Reader, stream string) (*streamEvidence, error) {
+	t := &streamEvidence{uses: map[turnOf]bool{}, omegas: map[string]*omegaEvent{}}
 	err := journal.Read(r, stream, func(e journal.Entry) error { t.add(&e); return ctx.Err() })
 	return t, err
 }
@@ -86,7 +86,7 @@ func readTold(ctx context.Context, r core.Reader, stream string) (*teller, error
 // Proven implements [core.Prover]: a namespace's stream proves the outcomes and factors
 // of its memories.
 func (Evidence) Proven(ctx context.Context, r core.Reader, stream string) ([]core.Proven, error) {
-	t, err := readTold(ctx, r, stream)
+	t, err := readEvents(ctx, r, stream)
 	if err != nil {
 		return nil, err
 	}
@@ -109,24 +109,24 @@ func outcomeKey(e *journal.ToolEvidenceRecorded) []byte {
 	return append(turnKey(e.MemoryID, core.TurnRef{Session: e.SessionID, Turn: e.TurnID}), sum...)
 }
 
-func (t *teller) add(e *journal.Entry) {
+func (t *streamEvidence) add(e *journal.Entry) {
 	if event, is := journal.As[journal.ToolEvidenceRecorded](e); is {
-		t.outcomes = append(t.outcomes, outcomeTold{event, *e})
+		t.outcomes = append(t.outcomes, outcomeEvent{event, *e})
 	}
 	if event, is := journal.As[journal.ToolEvidenceUsed](e); is {
 		t.uses[turnOf{event.MemoryID, core.TurnRef{Session: event.SessionID, Turn: event.TurnID}}] = event.Used
 	}
 	if event, is := journal.As[journal.OmegaEvidenceRecorded](e); is {
-		t.omegas[event.MemoryID] = &omegaTold{event, *e}
+		t.omegas[event.MemoryID] = &omegaEvent{event, *e}
 	}
 	if event, is := journal.As[journal.DAGEvidenceRecorded](e); is {
-		t.graph = &graphTold{event, *e}
+		t.graph = &graphEvent{event, *e}
 	}
 }
 
 // stream checks the records that a stream names. A memory belongs to one namespace, so
 // all its outcomes are counted here.
-func (c *checker) stream(t *teller) error {
+func (c *checker) stream(t *streamEvidence) error {
 	counts := map[string]int64{}
 	for i := range t.outcomes {
 		o := &t.outcomes[i]
@@ -141,7 +141,7 @@ func (c *checker) stream(t *teller) error {
 		}
 	}
 	for _, known := range t.omegas {
-		if err := c.known(known); err != nil {
+		if err := c.checkOmega(known); err != nil {
 			return err
 		}
 	}
@@ -155,13 +155,13 @@ func (c *checker) stream(t *teller) error {
 }
 
 // more reports records that no event names.
-func (c *checker) more(ctx context.Context, prefix string, told int) error {
+func (c *checker) more(ctx context.Context, prefix string, named int) error {
 	stored := 0
 	err := core.ScanPrefix(c.r, []byte(prefix), func(_, _ []byte) (bool, error) {
 		stored++
 		return true, ctx.Err()
 	})
-	if err == nil && stored > told {
+	if err == nil && stored > named {
 		c.report(core.Problem{Part: part, Key: prefix, Message: "there are records that no event names"})
 	}
 	return err
@@ -200,12 +200,12 @@ func (c *checker) outcome(event *journal.ToolEvidenceRecorded, right outcome) er
 	})
 }
 
-// known checks the record of a memory's factors. The event has the digest of its note.
-func (c *checker) known(told *omegaTold) error {
-	event := &told.event
+// checkOmega checks the record of a memory's factors. The event has the digest of its note.
+func (c *checker) checkOmega(known *omegaEvent) error {
+	event := &known.event
 	return agree(c, &omegas, event.MemoryID, "what is known of the memory", "its event", func(stored *keptOmega) (any, bool) {
 		return keptOmega{
-			Seq: event.Seq, At: told.at.At, Note: stored.Note,
+			Seq: event.Seq, At: known.at.At, Note: stored.Note,
 			OmegaFactors: policypoint.OmegaFactors{
 				UpstreamStatus: event.UpstreamStatus, CodebaseVerification: event.CodebaseVerification,
 				RuntimeUtilityTrend: event.RuntimeUtilityTrend,

@@ -20,9 +20,9 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 			report(core.Problem{Part: "governance", Key: string(key(level)), Message: sdk.AsError(err).Message})
 		}
 	}
-	told := map[string]bool{} // the levels that have events
+	recorded := map[string]bool{} // the levels that have events
 	err := levels(ctx, r, func(level string, after []byte) error {
-		told[level] = true
+		recorded[level] = true
 		value, found, err := r.Get(key(level))
 		if err != nil {
 			return err
@@ -44,7 +44,7 @@ func (g *Governor) Check(ctx context.Context, r core.Reader, report func(core.Pr
 		if err == nil {
 			_, err = decode(level, value)
 		}
-		if err == nil && !told[level] {
+		if err == nil && !recorded[level] {
 			err = sdk.Errorf(sdk.Internal, "governance_forged", "no event says that %s has settings", level)
 		}
 		problem(level, err)

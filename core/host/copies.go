@@ -23,15 +23,15 @@ const copiesEvery = 2 * time.Second
 
 // Copies are what every database of a process has a copy of: policies, and the settings of *.
 type Copies struct {
-	own  *Host      // whose database these are in
-	look sync.Mutex // held while a call compares the databases
-	mu   sync.Mutex
+	own       *Host      // whose database these are in
+	comparing sync.Mutex // held while a call compares the databases
+	mu        sync.Mutex
 	// differ describes how they differ, on the main database's host; nil if they don't. A difference
 	// counts only if it was seen twice in a row, since a push takes a while.
 	differ error
 	twice  bool
-	// told is whether the difference was reported to the operator.
-	told bool
+	// warned is whether the difference was reported to the operator.
+	warned bool
 }
 
 // apart describes how the databases' policies or settings differ; nil if they don't.
@@ -78,8 +78,8 @@ func (c *Copies) Compare(ctx context.Context) {
 	if !isClosed(c.own.Policies.opened) {
 		return
 	}
-	c.look.Lock() // so that the result of an older comparison can't replace a newer result
-	defer c.look.Unlock()
+	c.comparing.Lock() // so that the result of an older comparison can't replace a newer result
+	defer c.comparing.Unlock()
 	main, err := c.copied(ctx)
 	if err != nil {
 		return
@@ -103,10 +103,10 @@ func (c *Copies) Compare(ctx context.Context) {
 	defer c.mu.Unlock()
 	c.twice = differ != nil && c.differ != nil
 	c.differ = differ
-	if c.twice && !c.told {
+	if c.twice && !c.warned {
 		c.own.Config.warn(differ)
 	}
-	c.told = c.twice
+	c.warned = c.twice
 }
 
 // copiesDiffer is the error if a tenants' database differs from the main database.

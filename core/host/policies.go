@@ -142,7 +142,7 @@ func (p *Policies) follow(ctx context.Context) {
 func (p *Policies) reloaded(r policy.Reload) {
 	if r.Failure == nil {
 		p.config.info("policies reloaded: %d files of %s", r.Files, p.Dir)
-		p.log.Tell(journal.PolicyReloaded{Digest: r.Digest, Previous: r.Previous, Files: r.Files})
+		p.log.Record(journal.PolicyReloaded{Digest: r.Digest, Previous: r.Previous, Files: r.Files})
 		return
 	}
 	p.config.warnf("the policies of %s were changed, but can't be used; the previous policies stay in force:\n%s", p.Dir, r.Failure.Message)
@@ -150,7 +150,7 @@ func (p *Policies) reloaded(r policy.Reload) {
 	if problems, ok := r.Failure.Details["problems"].([]format.Problem); ok {
 		event.Problems, event.First = len(problems), problems[0].Place()
 	}
-	p.log.Tell(event)
+	p.log.Record(event)
 }
 
 // record queues a decision. The decision's data doesn't change any more, so the log's own
@@ -220,7 +220,7 @@ func (p *Policies) recordSkipped() {
 		skipped[string(point)] = n
 	}
 	if n := len(skipped); n > 1 || n == 1 && skipped[string(policypoint.Access)] == 0 {
-		p.log.Tell(journal.DecisionsSkipped{Points: skipped})
+		p.log.Record(journal.DecisionsSkipped{Points: skipped})
 	}
 }
 

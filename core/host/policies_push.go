@@ -39,7 +39,7 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 		return nil, sdk.Errorf(sdk.Incompatible, "policies_not_shared", "this host's policies are the files of its folder").
 			WithHint("change the files of the policy folder, whose changes are followed; sets are pushed where hosts share a database (--store)")
 	}
-	if err := p.letsPush(ctx, set); err != nil {
+	if err := p.checkPush(ctx, set); err != nil {
 		return nil, err
 	}
 	var now, before policyset.Active
@@ -64,8 +64,8 @@ func (p *Policies) Push(ctx context.Context, files map[string]string) (*Pushed, 
 	}, nil
 }
 
-// letsPush refuses a set under which the caller couldn't push another set.
-func (p *Policies) letsPush(ctx context.Context, set *policy.Set) error {
+// checkPush refuses a set under which the caller couldn't push another set.
+func (p *Policies) checkPush(ctx context.Context, set *policy.Set) error {
 	caller := core.CallerOf(ctx)
 	in := &policypoint.AccessInput{
 		Subject: caller.Subject, Local: caller.Subject == core.OperatorSubject, Operation: PushOperation, Scope: string(core.ScopePolicy),

@@ -150,7 +150,7 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 	if recalls(plan) {
 		r.memories.Warm(namespace)
 	}
-	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Teacher: runReporter{r.memories, r.evidence, namespace}, Recall: recall}
+	runner := &workflow.Runner{Actions: ready, Recorder: runEnd{r.runs.Recorder(run), r.runs, ctx}, Events: o.Events, Reporter: runReporter{r.memories, r.evidence, namespace}, Recall: recall}
 	ctx, end := r.config.Observe.Work.Begin(ctx, work.Work{Kind: work.Run, Name: run.Workflow, RunID: run.ID, Namespace: namespace})
 	err = runner.Run(ctx, plan, run, progress)
 	r.ended.Add(1)
@@ -174,7 +174,7 @@ type runReporter struct {
 	namespace string // of the run
 }
 
-// AddDAG implements [workflow.Teacher]. Each namespace has its own graph of a workflow: otherwise a
+// AddDAG implements [workflow.RunReporter]. Each namespace has its own graph of a workflow: otherwise a
 // run could change the evidence on memories that its caller doesn't reach, by the workflow's name.
 func (t runReporter) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	own := *dag
@@ -182,7 +182,7 @@ func (t runReporter) AddDAG(ctx context.Context, dag *core.WorkflowDAG) error {
 	return t.evidence.AddDAG(ctx, &own)
 }
 
-// AddTools implements [workflow.Teacher].
+// AddTools implements [workflow.RunReporter].
 func (t runReporter) AddTools(ctx context.Context, outcomes []core.ToolOutcome) error {
 	var errs []error
 	for i := range outcomes { // one by one, so that one that is gone doesn't refuse the others

@@ -105,7 +105,7 @@ func (k *Keys) Find(ctx context.Context, r *Request) (*Outcome, error) {
 		}
 		var out *Outcome
 		err := k.Store.View(ctx, func(reader core.Reader) (err error) {
-			out, err = k.look(reader, r)
+			out, err = k.readOutcome(reader, r)
 			return err
 		})
 		return out, err
@@ -132,9 +132,9 @@ func (k *Keys) wait(ctx context.Context, r *Request) (bool, error) {
 	}
 }
 
-// look returns the outcome of a key that this host doesn't work on; nil if the key may be
+// readOutcome returns the outcome of a key that this host doesn't work on; nil if the key may be
 // claimed.
-func (k *Keys) look(reader core.Reader, r *Request) (*Outcome, error) {
+func (k *Keys) readOutcome(reader core.Reader, r *Request) (*Outcome, error) {
 	found, err := records.Get(reader, r.digest())
 	if err != nil || found == nil || found.expired(k.Clock.Now()) {
 		return nil, err
@@ -210,7 +210,7 @@ func (k *Keys) Begin(ctx context.Context, r *Request, namespaces []string) (*Cla
 	}
 	var out *Outcome
 	err := k.Store.Update(ctx, func(tx core.Tx) (err error) {
-		if out, err = k.look(tx, r); err != nil || out != nil {
+		if out, err = k.readOutcome(tx, r); err != nil || out != nil {
 			return err
 		}
 		if err := k.sweep(tx); err != nil {

@@ -253,7 +253,7 @@ func (a *assembly) cap() {
 		}
 	}
 	a.leave(func(p *piece) Reason {
-		if p.anchor || a.measure.take(p, &left[p.rank]) {
+		if p.anchor || a.measure.fit(p, &left[p.rank]) {
 			return ""
 		}
 		return OverCap

@@ -55,9 +55,9 @@ func (s size) within(most size) bool { return s.chars <= most.chars && s.tokens 
 // room is how many characters fit, counting four per token.
 func (s size) room() int { return min(s.chars, s.tokens*charsPerToken) }
 
-// take fits a block into the rest of the budget: whole if it fits, otherwise cut. It reports
+// fit fits a block into the rest of the budget: whole if it fits, otherwise cut. It reports
 // whether that was possible.
-func (m measure) take(p *piece, left *size) bool {
+func (m measure) fit(p *piece, left *size) bool {
 	if !p.size.within(*left) && !m.cut(p, *left) {
 		return false
 	}
@@ -152,7 +152,7 @@ func (a *assembly) budget() error {
 		if p.anchor {
 			continue
 		}
-		if !a.measure.take(p, &shares[p.rank]) {
+		if !a.measure.fit(p, &shares[p.rank]) {
 			dropped = append(dropped, p)
 			continue
 		}

@@ -54,7 +54,7 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 			return err
 		}
 	}
-	return c.told(ctx)
+	return c.checkSnapshots(ctx)
 }
 
 // checking is a check in progress.
@@ -157,7 +157,7 @@ func proves(entry *journal.Entry, rec *record) bool {
 // payload checks a payload without a memory's text.
 func (c *checking) payload(key []byte) error {
 	_, _, err := readPayload(c.r, "", "", string(key[len(payloadPrefix):]))
-	return c.tell(key, err)
+	return c.reportDamage(key, err)
 }
 
 // owned checks a payload with the text of a memory or a session. For a session's, it may say
@@ -172,7 +172,7 @@ func (c *checking) owned(key []byte) error {
 	}
 	payload, _, err := readPayload(c.r, session, memory, digest)
 	if err != nil {
-		return c.tell(key, err)
+		return c.reportDamage(key, err)
 	}
 	if payload.Purged != "" {
 		if gone, err := c.gone(payload.Purged); err != nil {
@@ -188,8 +188,8 @@ func (c *checking) owned(key []byte) error {
 	return err
 }
 
-// tell reports an error about a wrong key, and returns any other error.
-func (c *checking) tell(key []byte, err error) error {
+// reportDamage reports an error about a wrong key, and returns any other error.
+func (c *checking) reportDamage(key []byte, err error) error {
 	if table.Corrupt(err) {
 		c.problem(key, sdk.AsError(err).Message)
 		return nil
@@ -197,8 +197,8 @@ func (c *checking) tell(key []byte, err error) error {
 	return err
 }
 
-// told checks that each snapshot that was made, according to the journal, exists.
-func (c *checking) told(ctx context.Context) error {
+// checkSnapshots checks that each snapshot that was made, according to the journal, exists.
+func (c *checking) checkSnapshots(ctx context.Context) error {
 	return journal.CheckStreams(ctx, c.r, journal.NamespaceStream(""), func(namespace string, _ journal.StreamHead) error {
 		return eachMade(ctx, c.r, namespace, func(entry *journal.Entry, made *journal.InjectionSnapshotCreated) error {
 			rec, err := snapshots.Get(c.r, made.SnapshotID)

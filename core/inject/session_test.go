@@ -10,7 +10,7 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// told is a session whose turn 1 says what may repeat the memory m1. It is a source too.
+// checkSnapshots is a session whose turn 1 says what may repeat the memory m1. It is a source too.
 type told struct {
 	text, secret string
 	// changes are how many builds find another text when they are stored.

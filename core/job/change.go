@@ -36,8 +36,8 @@ type appender interface {
 	Append(stream string, events ...journal.Event) error
 }
 
-// tell appends events to the stream of a user's jobs.
-func (c *change) tell(user string, events ...journal.Event) error {
+// appendEvents appends events to the stream of a user's jobs.
+func (c *change) appendEvents(user string, events ...journal.Event) error {
 	if tx, ok := c.Tx.(appender); ok {
 		return tx.Append(Stream(user), events...)
 	}
@@ -102,7 +102,7 @@ func readAllCounts(r core.Reader) (counts, error) {
 		n, unread := readCounts(r, "")
 		return n, core.JoinErrors(err, unread)
 	}
-	seen, err := lookAt(r, nil)
+	seen, err := scanShards(r, nil)
 	return seen.counts, err
 }
 

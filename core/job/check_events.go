@@ -12,8 +12,8 @@ import (
 // aren't kept for ever; all other jobs must exist. While the stream is read, only jobs that
 // haven't ended are kept in memory.
 
-// tale is what the entries of a stream have shown about a job so far.
-type tale struct {
+// history is what the entries of a stream have shown about a job so far.
+type history struct {
 	job    journal.JobRef
 	status Status
 	epoch  uint64
@@ -22,14 +22,14 @@ type tale struct {
 
 // streams checks jobs against their events.
 func (c *checking) streams() error {
-	told, records := 0, 0
+	shown, records := 0, 0
 	err := journal.Streams(c.r, func(s journal.StreamHead) (bool, error) {
 		user, is := strings.CutPrefix(s.Stream, streamPrefix)
 		if !is {
 			return true, c.ctx.Err()
 		}
 		n, err := c.stream(user)
-		told += n
+		shown += n
 		return true, err
 	})
 	if journal.IsBroken(err) {
@@ -39,7 +39,7 @@ func (c *checking) streams() error {
 		return err
 	}
 	err = c.each(jobPrefix, func(_, _ []byte) error { records++; return nil })
-	if err == nil && records > told {
+	if err == nil && records > shown {
 		c.problem([]byte(jobPrefix), false, "there are jobs that no event tells of")
 	}
 	return err
@@ -48,18 +48,18 @@ func (c *checking) streams() error {
 // stream checks the jobs of a user against the user's stream, and returns how many of them
 // exist.
 func (c *checking) stream(user string) (there int, err error) {
-	open := map[string]*tale{}
+	open := map[string]*history{}
 	err = journal.Read(c.r, Stream(user), func(e journal.Entry) error {
-		id, told := tell(open, &e)
-		if told == nil {
+		id, shown := apply(open, &e)
+		if shown == nil {
 			c.problem([]byte(streamPrefix+id), false, "an event of the job doesn't follow from the earlier events")
 			return c.ctx.Err()
 		}
-		if !told.status.Terminal() {
+		if !shown.status.Terminal() {
 			return c.ctx.Err()
 		}
 		delete(open, id)
-		found, err := c.told(user, told, false)
+		found, err := c.matches(user, shown, false)
 		if found {
 			there++
 		}
@@ -68,8 +68,8 @@ func (c *checking) stream(user string) (there int, err error) {
 	if err != nil {
 		return there, err
 	}
-	for _, told := range open {
-		found, err := c.told(user, told, true)
+	for _, shown := range open {
+		found, err := c.matches(user, shown, true)
 		if err != nil {
 			return there, err
 		}
@@ -80,17 +80,17 @@ func (c *checking) stream(user string) (there int, err error) {
 	return there, nil
 }
 
-// tell applies an event: it returns the job's new state according to the events, or nil if
+// apply applies an event: it returns the job's new state according to the events, or nil if
 // the event doesn't follow from the earlier events.
-func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
+func apply(open map[string]*history, e *journal.Entry) (id string, shown *history) {
 	if event, is := journal.As[journal.JobQueued](e); is {
 		if open[event.JobID] != nil {
 			return event.JobID, nil
 		}
-		open[event.JobID] = &tale{job: event.JobRef, status: StatusQueued}
+		open[event.JobID] = &history{job: event.JobRef, status: StatusQueued}
 		return event.JobID, open[event.JobID]
 	}
-	ended := func(ref journal.JobRef, status Status, reason string) (string, *tale) {
+	ended := func(ref journal.JobRef, status Status, reason string) (string, *history) {
 		last := open[ref.JobID]
 		if last == nil || last.status != StatusRunning && status != StatusCancelled {
 			return ref.JobID, nil
@@ -121,11 +121,11 @@ func tell(open map[string]*tale, e *journal.Entry) (id string, told *tale) {
 	return "", nil
 }
 
-// told checks a job against its events, and reports whether it exists. If it must exist and
+// matches checks a job against its events, and reports whether it exists. If it must exist and
 // doesn't, that is a problem.
-func (c *checking) told(user string, told *tale, must bool) (there bool, err error) {
-	key := jobKey(told.job.JobID)
-	rec, err := find(c.r, told.job.JobID)
+func (c *checking) matches(user string, matches *history, must bool) (there bool, err error) {
+	key := jobKey(matches.job.JobID)
+	rec, err := find(c.r, matches.job.JobID)
 	switch {
 	case table.Corrupt(err):
 		return true, nil // the check of the record reports it
@@ -137,7 +137,7 @@ func (c *checking) told(user string, told *tale, must bool) (there bool, err err
 		}
 		return false, nil
 	}
-	if rec.UserID != user || rec.Status != told.status || rec.Epoch != told.epoch || string(rec.Type) != told.job.Type || rec.Reason != told.reason {
+	if rec.UserID != user || rec.Status != matches.status || rec.Epoch != matches.epoch || string(rec.Type) != matches.job.Type || rec.Reason != matches.reason {
 		c.problem(key, false, "the job isn't what its events say")
 	}
 	return true, nil

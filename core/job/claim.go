@@ -36,7 +36,7 @@ func (r *Repository) claim(ctx context.Context, holder string, types []Type, cro
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
 	}
 	all := r.known.wentBack(r.clock.Now())
-	seen, err := r.look(ctx)
+	seen, err := r.readOverview(ctx)
 	var damage []error
 	if err == nil && seen.divided {
 		seen, damage, err = r.wakeShards(ctx, seen, holder, all)
@@ -90,7 +90,7 @@ func (r *Repository) wakeShards(ctx context.Context, seen *overview, holder stri
 		}
 	}
 	if woke {
-		again, err = r.look(ctx)
+		again, err = r.readOverview(ctx)
 	}
 	return again, met, err
 }
@@ -231,7 +231,7 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	}
 	claimed := &Claimed{Job: rec.shown(), Held: rec.lease(), Caller: start.Caller.caller()}
 	claimed.Payload = start.Payload
-	return claimed, c.tell(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
+	return claimed, c.appendEvents(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }
 
 // NextDue returns when the first waiting job may run; the zero time if none waits.
@@ -239,7 +239,7 @@ func (r *Repository) NextDue(ctx context.Context) (due time.Time, err error) {
 	err = r.view(ctx, func(reader core.Reader) error {
 		due = time.Time{}
 		if yes, err := divided(reader); err != nil || yes {
-			seen, unseen := lookAt(reader, nil)
+			seen, unseen := scanShards(reader, nil)
 			due = seen.due
 			return core.JoinErrors(err, unseen)
 		}

@@ -97,7 +97,7 @@ func validWord(s string) bool {
 
 // Enqueue makes a job, in its own transaction.
 func (r *Repository) Enqueue(ctx context.Context, q *Request) (made *Enqueued, err error) {
-	if err := r.lookAgain(ctx); err != nil {
+	if err := r.refreshOverview(ctx); err != nil {
 		return nil, sdk.Wrap("enqueue", err)
 	}
 	err = r.journal.Update(ctx, func(tx *journal.Tx) error {
@@ -160,7 +160,7 @@ func (r *Repository) enqueue(c *change, q *Request) (*Enqueued, error) {
 	if err := c.save(rec); err != nil {
 		return nil, err
 	}
-	err = c.tell(rec.UserID, journal.JobQueued{JobRef: ref(rec, 0), Namespace: rec.Namespace, Forced: rec.Forced})
+	err = c.appendEvents(rec.UserID, journal.JobQueued{JobRef: ref(rec, 0), Namespace: rec.Namespace, Forced: rec.Forced})
 	return &Enqueued{Job: rec.Job, Made: true}, err
 }
 

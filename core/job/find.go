@@ -230,7 +230,7 @@ func (r *Repository) OldestWait(ctx context.Context) (waits map[Type]time.Durati
 			return looked[t] < maxOldest && ctx.Err() == nil
 		}
 		if yes, err := divided(reader); err != nil || yes {
-			_, unseen := lookAt(reader, func(_ shard, t Type, items []string) error {
+			_, unseen := scanShards(reader, func(_ shard, t Type, items []string) error {
 				for _, item := range items {
 					if looked[t] >= maxOldest || !look(t, item) {
 						break

@@ -112,7 +112,7 @@ func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.
 	}
 	err := r.update(ctx, run)
 	if err != nil && n.refused != nil && ctx.Err() == nil {
-		n.untold = sdk.ReasonOf(n.refused)
+		n.skipped = sdk.ReasonOf(n.refused)
 		err = r.update(ctx, run)
 	}
 	return err
@@ -121,16 +121,16 @@ func (r *Repository) ending(ctx context.Context, fn func(c *change, tx *journal.
 // notifier notifies about the ends of a transaction's jobs.
 type notifier struct {
 	tx *journal.Tx
-	// refused is the reason why the notification failed; untold is that reason while the
+	// refused is the reason why the notification failed; skipped is that reason while the
 	// transaction runs again without notifications.
 	refused error
-	untold  string
+	skipped string
 }
 
 // notify writes the notification about a job's end to its namespace.
 func (c *change) notify(rec *record, result json.RawMessage) error {
 	n := c.notifier
-	if n == nil || n.untold != "" || !c.notifies(rec) {
+	if n == nil || n.skipped != "" || !c.notifies(rec) {
 		return nil
 	}
 	ended := rec.shown()
@@ -163,7 +163,7 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 		rec.Progress = 1
 	}
 	if c.notifier != nil && c.notifies(rec) {
-		rec.NotificationFailure = c.notifier.untold
+		rec.NotificationFailure = c.notifier.skipped
 	}
 	if err := c.keepResult(rec, o); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c *change) end(rec *record, status Status, o *Outcome) error {
 	if err := c.save(rec); err != nil {
 		return err
 	}
-	if err := c.tell(rec.UserID, ended(rec, at.Sub(since))); err != nil {
+	if err := c.appendEvents(rec.UserID, ended(rec, at.Sub(since))); err != nil {
 		return err
 	}
 	return c.notify(rec, o.Result)
@@ -326,5 +326,5 @@ func (c *change) backAfter(rec *record, attempt int, reason string, wait time.Du
 	if err := c.save(rec); err != nil {
 		return err
 	}
-	return c.tell(rec.UserID, journal.JobRetried{JobRef: how, Reason: rec.Reason})
+	return c.appendEvents(rec.UserID, journal.JobRetried{JobRef: how, Reason: rec.Reason})
 }

@@ -31,7 +31,7 @@ func (p *Pool) keep(ctx context.Context) {
 			p.beat(ctx, now)
 			p.watch(ctx, now)
 		}
-		p.look(ctx, now)
+		p.heartbeat(ctx, now)
 		select {
 		case <-ctx.Done():
 			return
@@ -127,9 +127,9 @@ func (p *Pool) watch(ctx context.Context, now time.Time) {
 	}
 }
 
-// look writes the progress of each running job, and stops jobs that were asked to stop or
+// heartbeat writes the progress of each running job, and stops jobs that were asked to stop or
 // that another pool took over.
-func (p *Pool) look(ctx context.Context, now time.Time) {
+func (p *Pool) heartbeat(ctx context.Context, now time.Time) {
 	p.mu.Lock()
 	jobs := slices.Collect(maps.Keys(p.running))
 	p.mu.Unlock()

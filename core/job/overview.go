@@ -32,11 +32,11 @@ type shardOverview struct {
 	due   time.Time
 }
 
-// look looks at all shards, in one statement.
-func (r *Repository) look(ctx context.Context) (seen *overview, err error) {
+// readOverview looks at all shards, in one statement.
+func (r *Repository) readOverview(ctx context.Context) (seen *overview, err error) {
 	err = r.view(ctx, func(reader core.Reader) (err error) {
 		var ready []spot
-		seen, err = lookAt(reader, func(s shard, t Type, items []string) error {
+		seen, err = scanShards(reader, func(s shard, t Type, items []string) error {
 			for _, item := range items {
 				ready = append(ready, spot{s.ready(t), item})
 			}
@@ -45,7 +45,7 @@ func (r *Repository) look(ctx context.Context) (seen *overview, err error) {
 		if err != nil || !seen.divided {
 			return err
 		}
-		return r.turns.look(reader, ready)
+		return r.turns.lockedFill(reader, ready)
 	})
 	if err != nil {
 		return nil, err
@@ -54,9 +54,9 @@ func (r *Repository) look(ctx context.Context) (seen *overview, err error) {
 	return seen, nil
 }
 
-// lookAt scans the shards, and calls each, unless each is nil, with the pages of jobs that are
+// scanShards scans the shards, and calls each, unless each is nil, with the pages of jobs that are
 // ready.
-func lookAt(r core.Reader, each func(s shard, t Type, items []string) error) (*overview, error) {
+func scanShards(r core.Reader, each func(s shard, t Type, items []string) error) (*overview, error) {
 	seen := &overview{counts: newCounts(), queued: map[shard]int{}}
 	err := core.ScanPrefix(r, []byte(shardPrefix), func(key, value []byte) (bool, error) {
 		if string(key) == string(dividedKey()) {
@@ -123,17 +123,17 @@ func (g *overview) worth(from shard, types []Type) (list []shard) {
 	return append(list[first:len(list):len(list)], list[:first]...)
 }
 
-// lookEvery is the maximum age of what this process knows about other shards when it queues a
+// overviewMaxAge is the maximum age of what this process knows about other shards when it queues a
 // job.
-const lookEvery = 2 * time.Second
+const overviewMaxAge = 2 * time.Second
 
-// lookAgain looks at all shards, unless that was done a moment ago, or only this process
+// refreshOverview looks at all shards, unless that was done a moment ago, or only this process
 // uses the store.
-func (r *Repository) lookAgain(ctx context.Context) error {
+func (r *Repository) refreshOverview(ctx context.Context) error {
 	if r.options.Exclusive || r.known.fresh() {
 		return nil
 	}
-	_, err := r.look(ctx)
+	_, err := r.readOverview(ctx)
 	return err
 }
 
@@ -162,7 +162,7 @@ func (k *known) note(seen *overview) {
 func (k *known) fresh() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.seen != nil && time.Since(k.seenAt) < lookEvery
+	return k.seen != nil && time.Since(k.seenAt) < overviewMaxAge
 }
 
 // beginAt is the shard where a holder's next claim begins: at first its own shard, and later the

@@ -96,7 +96,7 @@ func (c *change) countOn(counter func(shard) []byte, s shard, least uint64) (uin
 // Divide divides the jobs into shards from now on. It is for a store that hosts share. If
 // the jobs are divided already, it changes nothing.
 func (r *Repository) Divide(ctx context.Context) error {
-	if seen, err := r.look(ctx); err != nil || seen.divided {
+	if seen, err := r.readOverview(ctx); err != nil || seen.divided {
 		return err
 	}
 	return r.update(ctx, func(c *change, _ *journal.Tx) error {

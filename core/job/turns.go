@@ -234,8 +234,8 @@ func (t *turns) fill(r core.Reader, spots []spot) error {
 	return nil
 }
 
-// look is fill for a caller without the lock.
-func (t *turns) look(r core.Reader, spots []spot) error {
+// lockedFill is fill for a caller without the lock.
+func (t *turns) lockedFill(r core.Reader, spots []spot) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.fill(r, spots)

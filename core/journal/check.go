@@ -25,7 +25,7 @@ var _ core.Checker = Checker{}
 // Check implements [core.Checker]. It reports the first problem of each stream,
 // and the first of the root.
 func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Problem)) error {
-	tell := func(err error) {
+	broken := func(err error) {
 		at := sdk.AsError(err)
 		report(core.Problem{Part: "journal", Key: fmt.Sprintf("%s%v/%v", eventPrefix, at.Details["stream"], at.Details["seq"]), Message: at.Message})
 	}
@@ -34,7 +34,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 	whole := true
 	err := a.streams(ctx, r, &done, func(err error) error {
 		whole = false
-		tell(err)
+		broken(err)
 		return nil
 	})
 	if err != nil || !whole {
@@ -44,7 +44,7 @@ func (Checker) Check(ctx context.Context, r core.Reader, report func(core.Proble
 		err = a.marks(ctx, r, done.Root)
 	}
 	if IsBroken(err) {
-		tell(err)
+		broken(err)
 		return nil
 	}
 	return err

@@ -35,8 +35,8 @@ func Record(ctx context.Context, w *Writer) (Head, error) {
 	from, end := []byte(newPrefix), core.PrefixEnd([]byte(newPrefix))
 	var unread []error
 	for from != nil {
-		var found news
-		if found, err = findNews(ctx, w, newPrefix, from, end); err != nil {
+		var found addedEntries
+		if found, err = findAdded(ctx, w, newPrefix, from, end); err != nil {
 			break
 		}
 		if found.unread != nil && len(unread) < 10 { // ten are enough for a message
@@ -65,7 +65,7 @@ func rootHead(ctx context.Context, w *Writer) (head Head, err error) {
 // root.
 func markAll(ctx context.Context, w *Writer) error {
 	for from, end := []byte(headPrefix), core.PrefixEnd([]byte(headPrefix)); from != nil; {
-		found, err := findNews(ctx, w, headPrefix, from, end)
+		found, err := findAdded(ctx, w, headPrefix, from, end)
 		if err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func markAll(ctx context.Context, w *Writer) error {
 	return nil
 }
 
-// news are the heads that changed, and the marks that announced them.
-type news struct {
+// addedEntries are the heads that changed, and the marks that announced them.
+type addedEntries struct {
 	heads []StreamHead
 	marks [][]byte // the keys that were found
 	// unread is the error of the first head that couldn't be read; nil for none.
@@ -95,9 +95,9 @@ type news struct {
 	next []byte
 }
 
-// findNews looks for marks, or for heads, in a snapshot. Commits made meanwhile have
+// findAdded looks for marks, or for heads, in a snapshot. Commits made meanwhile have
 // marks of their own, so recording these heads conflicts with no writer.
-func findNews(ctx context.Context, w *Writer, prefix string, from, end []byte) (found news, err error) {
+func findAdded(ctx context.Context, w *Writer, prefix string, from, end []byte) (found addedEntries, err error) {
 	err = w.Store.View(ctx, func(r core.Reader) error {
 		last := ""
 		return r.Scan(from, end, func(key, _ []byte) (bool, error) {
@@ -125,7 +125,7 @@ func findNews(ctx context.Context, w *Writer, prefix string, from, end []byte) (
 }
 
 // record writes one entry of the root, and removes the marks.
-func (n *news) record(ctx context.Context, w *Writer) error {
+func (n *addedEntries) record(ctx context.Context, w *Writer) error {
 	if len(n.marks) == 0 {
 		return nil
 	}

@@ -27,15 +27,15 @@ type Writer struct {
 // it is valid only inside its Update.
 type Tx struct {
 	core.Tx
-	now    time.Time
-	caller core.Caller
-	told   []told
+	now      time.Time
+	caller   core.Caller
+	appended []appended
 	// heads are the heads of the streams that were appended to. They are written at the
 	// end.
 	heads []StreamHead
 }
 
-type told struct {
+type appended struct {
 	stream string
 	entry  Entry
 }
@@ -70,9 +70,9 @@ func (w *Writer) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range tx.told {
-		for _, tell := range w.Subscribers {
-			tell(t.stream, t.entry)
+	for _, t := range tx.appended {
+		for _, notify := range w.Subscribers {
+			notify(t.stream, t.entry)
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (tx *Tx) AppendFor(subject, stream string, events ...Event) error {
 			return err
 		}
 		last = e.head()
-		tx.told = append(tx.told, told{stream, e})
+		tx.appended = append(tx.appended, appended{stream, e})
 	}
 	if at := tx.at(stream); at >= 0 {
 		tx.heads[at].Head = last

@@ -168,11 +168,11 @@ func (d *driver) correct(ctx context.Context) (made bool, reason core.StopReason
 	if err == nil {
 		return false, "", nil
 	}
-	d.engine.spent(sdk.UsageOf(err))
+	d.engine.addUsage(sdk.UsageOf(err))
 	if ctx.Err() != nil {
 		return false, d.interrupted(ctx), nil
 	}
-	d.tell(core.CorrectorFailed{Node: d.o.Node, Iteration: d.engine.last().Iteration, Err: err})
+	d.emit(core.CorrectorFailed{Node: d.o.Node, Iteration: d.engine.last().Iteration, Err: err})
 	d.engine.correctorFailed(finding(sdk.TypeCorrectorError, err))
 	return false, "", nil
 }
@@ -183,7 +183,7 @@ func (d *driver) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.take(ctx, r); err != nil {
+	if err := d.applyRuling(ctx, r); err != nil {
 		return err
 	}
 	return d.recordVerdict(ctx, d.engine.last())
@@ -211,7 +211,7 @@ func (d *driver) verdict(ctx context.Context) (ruling, error) {
 	}
 	accepted, err := d.accepts(ctx, &resp.Verdict)
 	if err != nil {
-		d.engine.spent(resp.Usage)
+		d.engine.addUsage(resp.Usage)
 	}
 	return ruling{EvaluateResponse: resp, accepted: accepted}, err
 }
@@ -327,12 +327,12 @@ func (d *driver) correctRequest() *sdk.CorrectRequest {
 }
 
 func (d *driver) started(role sdk.Role) {
-	d.tell(core.IterationStarted{
+	d.emit(core.IterationStarted{
 		Node: d.o.Node, Iteration: len(d.engine.attempts) + 1, Max: d.engine.limits.MaxIterations, Role: role,
 	})
 }
 
-func (d *driver) tell(e core.Event) {
+func (d *driver) emit(e core.Event) {
 	if d.o.Events != nil {
 		d.o.Events(e)
 	}

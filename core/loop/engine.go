@@ -84,9 +84,9 @@ func (e *engine) produced(role sdk.Role, output json.RawMessage, usage sdk.Usage
 	return e.last()
 }
 
-// spent adds the usage of a call that led to neither an attempt nor a verdict. The next
+// addUsage adds the usage of a call that led to neither an attempt nor a verdict. The next
 // recorded attempt includes it.
-func (e *engine) spent(usage sdk.Usage) {
+func (e *engine) addUsage(usage sdk.Usage) {
 	e.usage, e.pending = e.usage.Add(usage), e.pending.Add(usage)
 }
 
@@ -147,7 +147,7 @@ func (e *engine) patched(patch json.RawMessage, usage sdk.Usage) error {
 		return err
 	}
 	e.patch = patch
-	e.spent(usage)
+	e.addUsage(usage)
 	return nil
 }
 
@@ -177,7 +177,7 @@ func (e *engine) replay(done []core.Attempt) error {
 
 // resume adds what an interrupted loop had consumed beyond its attempts.
 func (e *engine) resume(used sdk.Usage) {
-	e.spent(sdk.Usage{
+	e.addUsage(sdk.Usage{
 		TokensIn:  max(0, used.TokensIn-e.usage.TokensIn),
 		TokensOut: max(0, used.TokensOut-e.usage.TokensOut),
 		CostUSD:   max(0, used.CostUSD-e.usage.CostUSD),
@@ -247,8 +247,8 @@ func (e *engine) recent() [][]byte {
 	return e.history[first:]
 }
 
-// madeNothing reports whether there are attempts but none of them has an output.
-func (e *engine) madeNothing() bool {
+// producedNothing reports whether there are attempts but none of them has an output.
+func (e *engine) producedNothing() bool {
 	for i := range e.attempts {
 		if !e.attempts[i].GeneratorFailed() {
 			return false

@@ -136,6 +136,6 @@ func Run(ctx context.Context, o *Options) (*core.LoopResult, error) {
 
 	reason, err := d.loop(ctx)
 	result, err := d.result(reason, err)
-	d.tell(core.LoopEnded{Node: o.Node, Result: result})
+	d.emit(core.LoopEnded{Node: o.Node, Result: result})
 	return result, err
 }

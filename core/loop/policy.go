@@ -13,16 +13,16 @@ type Policy interface {
 	Loop(ctx context.Context, in *policypoint.LoopInput) policypoint.LoopOutcome
 }
 
-// take applies the ruling on the last attempt, and the decision of the loop's policy on
+// applyRuling applies the ruling on the last attempt, and the decision of the loop's policy on
 // it. If the policy fails, it isn't known whether the attempt passes. The attempt then
 // stays unjudged, and the run ends with status error.
-func (d *driver) take(ctx context.Context, r ruling) error {
+func (d *driver) applyRuling(ctx context.Context, r ruling) error {
 	before, attempt := d.engine, *d.engine.last()
 	d.engine.judged(&r.Verdict, r.Usage, r.accepted)
 	if d.o.Policy == nil {
 		return nil
 	}
-	out := d.ask(ctx)
+	out := d.policyOutcome(ctx)
 	d.engine.stop = out.Stop
 	if r.failed { // an attempt that nobody judged can't pass
 		return nil
@@ -30,7 +30,7 @@ func (d *driver) take(ctx context.Context, r ruling) error {
 	if out.Decision.Failure != nil {
 		d.engine = before
 		*d.engine.last() = attempt
-		d.engine.spent(r.Usage)
+		d.engine.addUsage(r.Usage)
 		return policyFailed(&out.Decision)
 	}
 	d.engine.last().Accepted = out.Accept
@@ -42,12 +42,12 @@ func (d *driver) take(ctx context.Context, r ruling) error {
 // loop stops.
 func (d *driver) askToStop(ctx context.Context) {
 	if d.o.Policy != nil && !d.engine.last().Accepted {
-		d.engine.stop = d.ask(ctx).Stop
+		d.engine.stop = d.policyOutcome(ctx).Stop
 	}
 }
 
-// ask asks the policy about the last attempt as it was judged.
-func (d *driver) ask(ctx context.Context) policypoint.LoopOutcome {
+// policyOutcome asks the policy about the last attempt as it was judged.
+func (d *driver) policyOutcome(ctx context.Context) policypoint.LoopOutcome {
 	e, last := &d.engine, d.engine.last()
 	return d.o.Policy.Loop(ctx, &policypoint.LoopInput{
 		Namespace: d.o.Namespace, Workflow: d.o.Workflow, Valid: last.Valid, Accepted: last.Accepted,

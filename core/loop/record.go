@@ -35,7 +35,7 @@ func (d *driver) recordVerdict(ctx context.Context, a *core.Attempt) error {
 			return &recordError{err}
 		}
 	}
-	d.tell(core.AttemptJudged{
+	d.emit(core.AttemptJudged{
 		Node: d.o.Node, Attempt: a, Max: d.engine.limits.MaxIterations, Took: d.active.clock.Now().Sub(d.began),
 	})
 	return nil

@@ -91,7 +91,7 @@ func (d *driver) rejudge(ctx context.Context, a core.Attempt) (Judgment, error) 
 	d.engine.add(a)
 	r, err := d.verdict(ctx)
 	if err == nil {
-		err = d.take(ctx, r)
+		err = d.applyRuling(ctx, r)
 	}
 	if err != nil {
 		return Judgment{}, err

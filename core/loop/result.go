@@ -40,8 +40,8 @@ func (d *driver) result(reason core.StopReason, cause error) (*core.LoopResult, 
 	}
 	err := ending(r, cause)
 	r.Error = core.NewErrorInfo(err)
-	if r.Status == core.StatusExhausted && e.madeNothing() {
-		r.Error = core.NewErrorInfo(d.madeNothing())
+	if r.Status == core.StatusExhausted && e.producedNothing() {
+		r.Error = core.NewErrorInfo(d.checkProduced())
 	}
 	if r.Error != nil && r.Status == core.StatusRaised {
 		r.Error.Details = nil // the history is next to it
@@ -49,8 +49,8 @@ func (d *driver) result(reason core.StopReason, cause error) (*core.LoopResult, 
 	return r, err
 }
 
-// madeNothing is the error of a loop that has no output because all generations failed.
-func (d *driver) madeNothing() error {
+// checkProduced is the error of a loop that has no output because all generations failed.
+func (d *driver) checkProduced() error {
 	last := d.engine.last().Errors[0]
 	err := sdk.Errorf(sdk.Exhausted, "nothing_generated", "the generator made nothing usable in %d attempts; the last: %s",
 		len(d.engine.attempts), last.Message)

@@ -50,7 +50,7 @@ func retried[R any](ctx context.Context, d *driver, c sdk.Call, retries int, cal
 		if err == nil {
 			return resp, nil
 		}
-		d.engine.spent(sdk.UsageOf(err))
+		d.engine.addUsage(sdk.UsageOf(err))
 		pause := retryPause(try, err)
 		if !sdk.Transient(err) || sdk.Permanent(err) || try > retries || pause > maxPause || d.engine.overBudget() {
 			if try > 1 {
@@ -58,7 +58,7 @@ func retried[R any](ctx context.Context, d *driver, c sdk.Call, retries int, cal
 			}
 			return nil, err
 		}
-		d.tell(core.CallRetried{Node: d.o.Node, Iteration: c.Iteration, Role: c.Role, Try: try, Wait: pause, Err: err})
+		d.emit(core.CallRetried{Node: d.o.Node, Iteration: c.Iteration, Role: c.Role, Try: try, Wait: pause, Err: err})
 		if wait(ctx, pause) != nil {
 			return nil, err
 		}

@@ -47,7 +47,7 @@ func (g *Gate) Erase(ctx context.Context, id string, r EraseRequest) (d *verdict
 	if err != nil {
 		return nil, sdk.Wrap("erase memory "+bounds.Shorten(id), err)
 	}
-	var gone residue
+	var gone purgedFiles
 	gone.add(v)
 	err = g.eraseCopies(ctx, v, r, &gone)
 	err = core.JoinErrors(gone.finish(ctx, g.options.Store), err)
@@ -76,7 +76,7 @@ func (g *Gate) eraseOne(ctx context.Context, id, reason string) (*conclusion, er
 
 // eraseCopies notes in the decision which memories have the content of the purged one. If they
 // are wanted too, it erases them, and the decision also names what was derived from them.
-func (g *Gate) eraseCopies(ctx context.Context, v *conclusion, r EraseRequest, gone *residue) error {
+func (g *Gate) eraseCopies(ctx context.Context, v *conclusion, r EraseRequest, gone *purgedFiles) error {
 	d := v.decision
 	if d.NextAction != verdict.NextPurge {
 		return nil
@@ -146,7 +146,7 @@ func (g *Gate) erase(ctx context.Context, t *record.Tx, id, reason string, v *co
 		v.refusal = unreadableSettings(c.Governance)
 		return t.Record(memory.Namespace, turn.Halted(c.Governance), id)
 	}
-	if c.Memory, err = v.summon(t, memory); err != nil {
+	if c.Memory, err = v.awaitGate(t, memory); err != nil {
 		return err
 	}
 	c.Erase = reason
@@ -158,9 +158,9 @@ func (g *Gate) erase(ctx context.Context, t *record.Tx, id, reason string, v *co
 	return g.carryOut(ctx, t, v, c, d)
 }
 
-// summon makes a live memory wait for the gate, and returns it in its new state. Any other
+// awaitGate makes a live memory wait for the gate, and returns it in its new state. Any other
 // memory already waits, can be purged from its present state, or can't be purged at all.
-func (v *conclusion) summon(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
+func (v *conclusion) awaitGate(t *record.Tx, memory *core.Memory) (*core.Memory, error) {
 	switch memory.State {
 	case core.StateRevalidatePending, core.StateArchived, core.StateConsolidated, core.StatePromoted:
 		return memory, lifecycle.Check(memory.State, core.StatePurged, lifecycle.ByGate)

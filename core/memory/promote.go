@@ -27,7 +27,7 @@ func (g *Gate) summarize(ctx context.Context, id string, r *RevalidateRequest) (
 	if g.options.Summarizer == nil {
 		return summary{}, nil
 	}
-	c, d, err := g.ask(ctx, id, r)
+	c, d, err := g.dryRun(ctx, id, r)
 	if err != nil || d.NextAction != verdict.NextPromote {
 		return summary{}, err
 	}

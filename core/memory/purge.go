@@ -128,41 +128,41 @@ func givenTo(r core.Reader, id string) (*core.GivenTo, error) {
 	return given, err
 }
 
-// residue is what purges left in the store's files, once their transactions are committed. A
+// purgedFiles is what purges left in the store's files, once their transactions are committed. A
 // sweep collects all its purges, since cleaning up after a thousand purges takes little
 // longer than after one.
-type residue struct {
+type purgedFiles struct {
 	// given has an entry for each purge, with the memories derived from it.
 	given []core.GivenTo
-	// told are the same entries in the decisions that are the results of the purges.
-	told []*core.GivenTo
+	// results are the same entries in the decisions that are the results of the purges.
+	results []*core.GivenTo
 }
 
 // add notes what a committed decision purged.
-func (r *residue) add(v *conclusion) {
+func (r *purgedFiles) add(v *conclusion) {
 	if v.decision != nil && v.decision.GivenTo != nil {
 		r.given = append(r.given, *v.decision.GivenTo)
-		r.told = append(r.told, v.decision.GivenTo)
+		r.results = append(r.results, v.decision.GivenTo)
 	}
 	for _, with := range v.with {
 		r.add(with)
 	}
 }
 
-// finish removes the residue, if the store keeps files, and adds to the results the places
+// finish removes the rest of what was purged, if the store keeps files, and adds to the results the places
 // where copies of it stay. At this point the purges are committed. Its errors are
 // sdk.Conflict, reason "purge_held", if a reader that began earlier holds the purged data
 // for too long, and "purge_unfinished", with the class of its cause, if the files can't be
 // cleaned. The store then continues by itself.
-func (r *residue) finish(ctx context.Context, s core.Store) error {
+func (r *purgedFiles) finish(ctx context.Context, s core.Store) error {
 	scrubber, ok := s.(core.Scrubber)
 	if !ok || len(r.given) == 0 {
 		return nil
 	}
 	if copied, ok := s.(core.ScrubberWithCopies); ok {
-		for i, told := range r.told {
-			told.RetainedIn = copied.RetainedIn()
-			r.given[i].RetainedIn = told.RetainedIn
+		for i, result := range r.results {
+			result.RetainedIn = copied.RetainedIn()
+			r.given[i].RetainedIn = result.RetainedIn
 		}
 	}
 	held, err := scrubber.Scrub(ctx)
@@ -178,7 +178,7 @@ func (r *residue) finish(ctx context.Context, s core.Store) error {
 }
 
 // named adds to an error the names of the purged memories.
-func (r *residue) named(e *sdk.Error) error {
+func (r *purgedFiles) named(e *sdk.Error) error {
 	ids := make([]string, len(r.given))
 	for i := range r.given {
 		ids[i] = r.given[i].MemoryID

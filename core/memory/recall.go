@@ -74,20 +74,20 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	if err != nil {
 		return nil, err
 	}
-	memories, turn, err := m.take(ctx, r, found, began)
+	memories, turn, err := m.readFound(ctx, r, found, began)
 	if err != nil {
 		return nil, err
 	}
 	return &core.RecallResult{Session: r.Session, Turn: turn, Memories: memories, EmbeddingFailure: failure}, nil
 }
 
-// take reads the memories that were found. If the recall belongs to a turn, take also
+// readFound reads the memories that were found. If the recall belongs to a turn, readFound also
 // records it, with the time at which it began, and returns the turn's number.
 //
 // The links to the memories are read before the turn's transaction: a link that is made
 // between the two wasn't committed before the recall began, and the transaction would lock
 // and validate the range of each memory's links.
-func (m *Memories) take(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, number int64, err error) {
+func (m *Memories) readFound(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, number int64, err error) {
 	var read []core.Recalled
 	err = m.records.View(ctx, func(reader core.Reader) error {
 		read, err = recalled(reader, found)

@@ -43,7 +43,7 @@ func (g *Gate) Revalidate(ctx context.Context, id string, r RevalidateRequest) (
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	var gone residue
+	var gone purgedFiles
 	d, err := g.revalidate(ctx, id, &r, &gone)
 	if err == nil {
 		err = gone.finish(ctx, g.options.Store)
@@ -58,18 +58,18 @@ func (g *Gate) gateAfter(ctx context.Context, r *core.FeedbackRequest, ids []str
 		return nil, nil
 	}
 	request := &RevalidateRequest{Turn: core.TurnRef{Session: r.Session, Turn: r.Turn}}
-	var gone residue
+	var gone purgedFiles
 	for _, id := range ids {
-		if _, err := g.revalidate(ctx, id, request, &gone); err != nil && !left(err) {
+		if _, err := g.revalidate(ctx, id, request, &gone); err != nil && !isSkipped(err) {
 			return gone.given, errors.Join(sdk.Wrap("gate of memory "+id, err), gone.finish(ctx, g.options.Store))
 		}
 	}
 	return gone.given, gone.finish(ctx, g.options.Store)
 }
 
-// left reports whether an error means that a memory is skipped: it no longer waits for
+// isSkipped reports whether an error means that a memory is skipped: it no longer waits for
 // the gate, or its namespace's settings can't be read.
-func left(err error) bool {
+func isSkipped(err error) bool {
 	reason := sdk.ReasonOf(err)
 	return reason == "state_conflict" || reason == unreadableReason || record.IsGone(err)
 }
@@ -78,12 +78,12 @@ const unreadableReason = "governance_unreadable"
 
 // revalidate is [Gate.Revalidate] with a checked request. A purge is noted in gone,
 // which the caller finishes.
-func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *residue) (*verdict.GateDecision, error) {
+func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, gone *purgedFiles) (*verdict.GateDecision, error) {
 	if g.options.Gate == nil {
 		return nil, gateMissing()
 	}
 	if r.DryRun {
-		_, d, err := g.ask(ctx, id, r)
+		_, d, err := g.dryRun(ctx, id, r)
 		return d, err
 	}
 	summary, err := g.summarize(ctx, id, r)
@@ -99,8 +99,8 @@ func (g *Gate) revalidate(ctx context.Context, id string, r *RevalidateRequest, 
 	return made.decision, made.refusal
 }
 
-// ask lets the gate decide without writing anything.
-func (g *Gate) ask(ctx context.Context, id string, r *RevalidateRequest) (c *verdict.GateCase, d *verdict.GateDecision, err error) {
+// dryRun lets the gate decide without writing anything.
+func (g *Gate) dryRun(ctx context.Context, id string, r *RevalidateRequest) (c *verdict.GateCase, d *verdict.GateDecision, err error) {
 	err = g.records.View(ctx, func(reader core.Reader) error {
 		c, d, err = g.decide(ctx, policypoint.Unrecorded{Reader: reader}, id, r)
 		return err

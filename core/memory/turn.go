@@ -100,7 +100,7 @@ func (g *Gate) Waiting(ctx context.Context, namespace string) (*SweepResult, err
 // after a purge takes a while, so it then looks again for memories that began to wait meanwhile.
 func (g *Gate) waiting(ctx context.Context, s *turn.Sweep) error {
 	for {
-		var gone residue
+		var gone purgedFiles
 		s.Result.Pending = nil
 		err := s.Waiting(ctx, func(ids []string) error { return g.gateSwept(ctx, s, ids, &gone) })
 		s.Result.Purged = append(s.Result.Purged, gone.given...)
@@ -125,7 +125,7 @@ func (g *Gate) Due(r core.Reader, namespace string, left []string) (due bool, er
 }
 
 // gateSwept lets the gate decide on memories that wait for it.
-func (g *Gate) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone *residue) error {
+func (g *Gate) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone *purgedFiles) error {
 	if g.options.Gate == nil || g.options.DeferGate || s.Halted {
 		s.Result.Pending = append(s.Result.Pending, ids...)
 		return nil
@@ -135,7 +135,7 @@ func (g *Gate) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone 
 		switch {
 		case sdk.ReasonOf(err) == unreadableReason:
 			s.Result.Pending = append(s.Result.Pending, id)
-		case left(err):
+		case isSkipped(err):
 		case err != nil:
 			return sdk.Wrap("gate of memory "+id, err)
 		default:
@@ -241,12 +241,12 @@ type (
 	SummarizedWindow = turn.SummarizedWindow
 )
 
-// TurnPlace is a turn of a window of a session.
-type TurnPlace = turn.Place
+// WindowTurn is a turn of a window of a session.
+type WindowTurn = turn.WindowTurn
 
 // TurnsRepeating are the turns whose feedback has texts that may repeat a memory, since the turns
 // were given it.
-func TurnsRepeating(r core.Reader, memoryID string) ([]TurnPlace, error) {
+func TurnsRepeating(r core.Reader, memoryID string) ([]WindowTurn, error) {
 	return turn.Repeating(r, memoryID)
 }
 

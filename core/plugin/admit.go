@@ -31,15 +31,15 @@ func (p *pool) admit(ctx context.Context) error {
 	if scope.isAdmitted(now) {
 		return nil
 	}
-	if err := p.ask(ctx); err != nil {
+	if err := p.callAdmit(ctx); err != nil {
 		return err
 	}
 	scope.setAdmitted(now)
 	return nil
 }
 
-// ask calls Admit. It ends when the pool is closed, which waits for it.
-func (p *pool) ask(ctx context.Context) error {
+// callAdmit calls Admit. It ends when the pool is closed, which waits for it.
+func (p *pool) callAdmit(ctx context.Context) error {
 	p.mu.Lock()
 	if p.open.Err() != nil {
 		p.mu.Unlock()

@@ -85,7 +85,7 @@ func (p *pool) idleBusy(m *member, share float64, u *idleUse) {
 		p.plugin.Name, share*100, idleSpan, idleShare*100, u.over, idleSpans).
 		WithHint("have it work only during its calls; remove the plugin if you don't know what it does")
 	p.idlers++
-	p.tell(InstanceIdleBusy)
+	p.report(InstanceIdleBusy)
 	if u.over < idleSpans {
 		p.breaker.cause = reason
 		p.warn(reason, u.at)

@@ -28,15 +28,15 @@ func InstanceEvents() []InstanceEvent {
 	return []InstanceEvent{InstanceStarted, InstanceExited, InstanceKilled, InstanceReplaced, InstanceIdleBusy}
 }
 
-// tell reports what happened to an instance of the pool.
-func (p *pool) tell(e InstanceEvent) {
+// report reports what happened to an instance of the pool.
+func (p *pool) report(e InstanceEvent) {
 	if p.options.Instances != nil {
 		p.options.Instances(p.plugin.Name, e)
 	}
 }
 
-// said is what a response of any kind reports about its call.
-type said struct {
+// callReport is what a response of any kind reports about its call.
+type callReport struct {
 	usage    *sdk.Usage
 	metadata map[string]string
 	output   json.RawMessage
@@ -44,7 +44,7 @@ type said struct {
 }
 
 // outcomeOf is the outcome of a call, for the observer.
-func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) said) work.Outcome {
+func outcomeOf[R any](results []sdk.Result[R], err error, says func(*R) callReport) work.Outcome {
 	if err != nil {
 		return work.Outcome{Err: err}
 	}

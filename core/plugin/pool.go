@@ -290,14 +290,14 @@ func (p *pool) watch(m *member) {
 		p.breaker.stopped(now, m.started)
 	case sdk.CodeOf(cause) == sdk.Exhausted: // the driver stopped it for a size
 		p.kills++
-		p.tell(InstanceKilled)
+		p.report(InstanceKilled)
 		p.breaker.stopped(now, m.started)
 	default:
 		if cause == nil {
 			cause = sdk.Errorf(sdk.Unavailable, "plugin_exited", "plugin %q exited by itself", p.plugin.Name)
 		}
 		p.exits++
-		p.tell(InstanceExited)
+		p.report(InstanceExited)
 		switch {
 		case m.busy == 0:
 			p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
@@ -327,7 +327,7 @@ func (p *pool) kill(m *member, reason error) bool {
 	}
 	m.asked = true
 	p.kills++
-	p.tell(InstanceKilled)
+	p.report(InstanceKilled)
 	p.mu.Unlock()
 	m.Kill(reason)
 	return true

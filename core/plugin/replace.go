@@ -104,7 +104,7 @@ func (p *pool) retire(m *member, reason error, now time.Time) {
 	m.retired = reason
 	p.replacements++
 	p.breaker.cause = reason
-	p.tell(InstanceReplaced)
+	p.report(InstanceReplaced)
 	p.warn(reason, now)
 	p.endRetired(m)
 }

@@ -24,7 +24,7 @@ func (p *pool) start(delay time.Duration) {
 		p.manifest = instance.Manifest()
 		p.share.Resize(p.places())
 		p.starts++
-		p.tell(InstanceStarted)
+		p.report(InstanceStarted)
 		m := &member{Instance: instance, started: time.Now(), slots: p.slots(), gone: make(chan struct{})}
 		p.members = append(p.members, m)
 		p.tasks.Go(func() { p.watch(m) })
@@ -77,7 +77,7 @@ func (p *pool) checkManifest(m *sdk.Manifest) error {
 func (p *pool) startFailed(err error) {
 	now := time.Now()
 	p.exits++
-	p.tell(InstanceExited)
+	p.report(InstanceExited)
 	p.ends.Add(1)
 	p.breaker.exited(now, 0, err, p.options.Random())
 	alone := len(p.members)+p.starting == 0

@@ -153,8 +153,8 @@ func (s *Supervisor) Evaluate(ctx context.Context, target core.Target, reqs []*s
 		func(ctx context.Context, i Instance, c Config) ([]sdk.EvaluateResult, error) {
 			return i.Evaluate(ctx, c, reqs)
 		},
-		func(r *sdk.EvaluateResponse) said {
-			return said{usage: &r.Usage, metadata: r.Metadata, verdict: &r.Verdict}
+		func(r *sdk.EvaluateResponse) callReport {
+			return callReport{usage: &r.Usage, metadata: r.Metadata, verdict: &r.Verdict}
 		})
 }
 
@@ -165,8 +165,8 @@ func (s *Supervisor) Generate(ctx context.Context, target core.Target, reqs []*s
 		func(ctx context.Context, i Instance, c Config) ([]sdk.GenerateResult, error) {
 			return i.Generate(ctx, c, reqs)
 		},
-		func(r *sdk.GenerateResponse) said {
-			return said{usage: &r.Usage, metadata: r.Metadata, output: r.Output}
+		func(r *sdk.GenerateResponse) callReport {
+			return callReport{usage: &r.Usage, metadata: r.Metadata, output: r.Output}
 		})
 }
 
@@ -176,8 +176,8 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 		func(ctx context.Context, i Instance, c Config) ([]sdk.CorrectResult, error) {
 			return i.Correct(ctx, c, reqs)
 		},
-		func(r *sdk.CorrectResponse) said {
-			return said{usage: &r.Usage, metadata: r.Metadata, output: r.Output}
+		func(r *sdk.CorrectResponse) callReport {
+			return callReport{usage: &r.Usage, metadata: r.Metadata, output: r.Output}
 		})
 }
 
@@ -185,7 +185,7 @@ func (s *Supervisor) Correct(ctx context.Context, target core.Target, reqs []*sd
 // results.
 func batch[Q, R any](
 	ctx context.Context, s *Supervisor, target core.Target, kind sdk.Kind, role sdk.Role, reqs []*Q,
-	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), says func(*R) said,
+	run func(context.Context, Instance, Config) ([]sdk.Result[R], error), says func(*R) callReport,
 ) (results []sdk.Result[R], err error) {
 	config, op := configOf(target), string(role)+" with "+target.Plugin
 	if s.options.Observer != nil {

@@ -80,7 +80,7 @@ func Charge(ctx context.Context, u sdk.Usage) {
 // bill adds the sum to the usage of the call's first response, which says finds. If there is no
 // response, the sum becomes the detail "usage" of the error of the first result, or of the
 // call.
-func bill[R any](m *meter, results []sdk.Result[R], err error, says func(*R) said) error {
+func bill[R any](m *meter, results []sdk.Result[R], err error, says func(*R) callReport) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.usage == (sdk.Usage{}) {

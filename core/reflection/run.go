@@ -102,7 +102,7 @@ func (r *Run) Do(ctx context.Context) (*Done, error) {
 	for i, id := range r.input.IDs {
 		r.places[label(i)], r.places[id] = i, i
 	}
-	if err := r.ask(ctx); err != nil {
+	if err := r.findQuestions(ctx); err != nil {
 		return done, err
 	}
 	for i, question := range r.result.Questions {
@@ -154,8 +154,8 @@ const (
 // builtinQuestion is asked if there is no other question.
 const builtinQuestion = "What is worth remembering here: what repeats, what worked, and what should be done differently?"
 
-// ask gets the questions.
-func (r *Run) ask(ctx context.Context) error {
+// findQuestions gets the questions.
+func (r *Run) findQuestions(ctx context.Context) error {
 	var questions []string
 	err := r.asked(ctx, "questions", func(fault string) (*Ask, error) {
 		memories, err := r.given(ctx, r.input.IDs, questionChars)

@@ -68,7 +68,7 @@ func (r *Run) write(ctx context.Context, n int, question string, it *item) error
 			return err
 		}
 	}
-	r.take(question, it, made, request)
+	r.addResult(question, it, made, request)
 	return nil
 }
 
@@ -126,8 +126,8 @@ func refusal(err error) bool {
 	return reason == "title_taken" || strings.HasPrefix(reason, "source_")
 }
 
-// take adds what was written to the result.
-func (r *Run) take(question string, it *item, made *core.ReflectResult, request *core.ReflectRequest) {
+// addResult adds what was written to the result.
+func (r *Run) addResult(question string, it *item, made *core.ReflectResult, request *core.ReflectRequest) {
 	if made.Status == "pending" {
 		r.result.Pending++
 		return

@@ -86,8 +86,8 @@ func (c *checking) problem(key []byte, rebuildable bool, message string) {
 	c.report(core.Problem{Part: "runs", Key: DescribeKey(key), Message: message, Rebuildable: rebuildable})
 }
 
-// tell reports an error about a fault in a run. It returns any other error.
-func (c *checking) tell(err error) error {
+// reportDamage reports an error about a fault in a run. It returns any other error.
+func (c *checking) reportDamage(err error) error {
 	if sdk.ReasonOf(err) != "record_corrupt" && !absent(err) {
 		return err
 	}
@@ -109,12 +109,12 @@ func (c *checking) run(record *runRecord) error {
 		err = c.open(record)
 	}
 	if err != nil {
-		return c.tell(err)
+		return c.reportDamage(err)
 	}
-	if err := c.tell(c.prompts(record.ID)); err != nil {
+	if err := c.reportDamage(c.prompts(record.ID)); err != nil {
 		return err
 	}
-	return c.tell(c.events(record))
+	return c.reportDamage(c.events(record))
 }
 
 // open checks the attempts: in each visit all attempts except the last are judged, and

@@ -14,8 +14,8 @@ import (
 // these without white space, so they can't be compared. Everything else in the events is
 // compared.
 
-// told has what a run's events show about its records.
-type told struct {
+// runEvents has what a run's events show about its records.
+type runEvents struct {
 	workflow   string
 	status     core.Status
 	stopReason core.StopReason
@@ -27,10 +27,10 @@ type told struct {
 	last       journal.Entry
 }
 
-// readTold reads a run's events. It returns nil if the journal is damaged, which is
+// readRunEvents reads a run's events. It returns nil if the journal is damaged, which is
 // reported elsewhere.
-func readTold(r core.Reader, id string) (*told, error) {
-	t := &told{
+func readRunEvents(r core.Reader, id string) (*runEvents, error) {
+	t := &runEvents{
 		status: core.StatusRunning, epoch: 1, visits: map[int]journal.VisitRecorded{},
 		verdicts: map[[2]int]journal.VerdictRecorded{}, outputs: map[[2]int]journal.OutputRecorded{},
 	}
@@ -44,7 +44,7 @@ func readTold(r core.Reader, id string) (*told, error) {
 	return t, err
 }
 
-func (t *told) add(e *journal.Entry) {
+func (t *runEvents) add(e *journal.Entry) {
 	t.last = *e
 	if started, is := journal.As[journal.RunStarted](e); is {
 		t.workflow = started.Workflow
@@ -68,7 +68,7 @@ func (t *told) add(e *journal.Entry) {
 
 // events checks a run's records against its events.
 func (c *checking) events(record *runRecord) error {
-	t, err := readTold(c.r, record.ID)
+	t, err := readRunEvents(c.r, record.ID)
 	if err != nil || t == nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *checking) known(key, value []byte, v any) {
 }
 
 // attempt checks an attempt against its events.
-func (c *checking) attempt(id string, visit int, node string, a *core.Attempt, t *told) {
+func (c *checking) attempt(id string, visit int, node string, a *core.Attempt, t *runEvents) {
 	at := [2]int{visit, a.Iteration}
 	verdict, judged := t.verdicts[at]
 	output, made := t.outputs[at]
@@ -174,7 +174,7 @@ func (c *checking) attempt(id string, visit int, node string, a *core.Attempt, t
 }
 
 // visits checks the finished nodes against their events.
-func (c *checking) visits(record *runRecord, t *told) error {
+func (c *checking) visits(record *runRecord, t *runEvents) error {
 	visits, err := readVisitRecords(c.r, record)
 	if err != nil {
 		return err
@@ -183,10 +183,10 @@ func (c *checking) visits(record *runRecord, t *told) error {
 	for i := range visits {
 		v := &visits[i]
 		memories = memories || v.apart()
-		told, is := t.visits[v.Number]
-		same := is && told.Node == v.Node && told.Skipped == v.Skipped && told.Next == v.Next
-		if len(told.Memories) > 0 || v.apart() && len(v.Memories) == 0 { // early stores don't have it
-			same = same && slices.Equal(told.Memories, v.Memories) && told.Result == core.Digest(v.Result)
+		shown, is := t.visits[v.Number]
+		same := is && shown.Node == v.Node && shown.Skipped == v.Skipped && shown.Next == v.Next
+		if len(shown.Memories) > 0 || v.apart() && len(v.Memories) == 0 { // early stores don't have it
+			same = same && slices.Equal(shown.Memories, v.Memories) && shown.Result == core.Digest(v.Result)
 		}
 		if !same {
 			c.problem(visitKey(record.ID, v.Number), false, "the visit doesn't match its event")

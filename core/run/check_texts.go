@@ -46,7 +46,7 @@ func (c *checking) strayTexts(ctx context.Context) error {
 		} else if ok {
 			v, err := visitRecords.Get(c.r, run+"/"+numbers(visit))
 			if err != nil {
-				return c.tell(err)
+				return c.reportDamage(err)
 			}
 			ok = v != nil && slices.ContainsFunc(v.Memories, func(m journal.MemoryDigest) bool { return m.MemoryID == memory })
 		}

@@ -288,7 +288,7 @@ func counted(ctx context.Context, r core.Reader, hour int64) (map[string]*hourRe
 	return parts, r.Scan(from, to, func(key, _ []byte) (bool, error) {
 		record, err := readRecord(r, timeID(key))
 		if err != nil { // the run's own check reports it
-			return true, cmp.Or(ctx.Err(), unlessTold(err))
+			return true, cmp.Or(ctx.Err(), unlessReported(err))
 		}
 		if !record.Counted || countsOf(record) == nil || !bytes.Equal(key, timeKey(record.StartedAt, record.ID)) {
 			return true, ctx.Err()

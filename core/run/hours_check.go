@@ -12,9 +12,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// unlessTold leaves out an error about a fault in a run, since the run's own check reports
+// unlessReported leaves out an error about a fault in a run, since the run's own check reports
 // it.
-func unlessTold(err error) error {
+func unlessReported(err error) error {
 	if sdk.ReasonOf(err) == "record_corrupt" || absent(err) {
 		return nil
 	}

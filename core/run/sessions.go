@@ -88,6 +88,6 @@ func textOf(members []jsontext.Member, key string) (text string) {
 
 // apart reports whether the visit's result lacks texts that are elsewhere in the store.
 func (v *visitRecord) apart() bool {
-	_, told := withoutSessions(v.Result)
-	return told || len(v.Memories) > 0
+	_, removed := withoutSessions(v.Result)
+	return removed || len(v.Memories) > 0
 }

@@ -76,8 +76,8 @@ func putTexts(tx core.Tx, run string, v *visitRecord, purged core.Purged) error 
 	if err != nil {
 		return err
 	}
-	result, told := withoutSessions(result)
-	v.Result = withoutPrompt(result, told || len(ids) > 0)
+	result, removed := withoutSessions(result)
+	v.Result = withoutPrompt(result, removed || len(ids) > 0)
 	for _, id := range ids {
 		held := journal.MemoryDigest{MemoryID: id}
 		gone, err := purged.Any(tx, id)

@@ -38,7 +38,7 @@ type Share struct {
 	// turn has the tenants that wait; the first gets the next free place.
 	turn []*tenant
 	// held are the places that can be lost, the oldest first.
-	held []*Place
+	held []*Slot
 	// last are the two tenants that had places last, the last first, if Lasts is set.
 	last [2]visit
 }

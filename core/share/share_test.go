@@ -152,7 +152,7 @@ func TestHold_TakesBack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := share.New(share.Options{Places: c.places})
 			var lost []string
-			var places []*share.Place
+			var places []*share.Slot
 			var names []*string
 			for step := range strings.FieldsSeq(c.steps) {
 				if from, to, is := strings.Cut(step, "="); is {

@@ -85,7 +85,7 @@ func Export(ctx context.Context, s core.Store, w io.Writer, derived []string, pr
 			}
 			out.line(line)
 			out.moved.Records++
-			progress.tell(Work{Doing: Moving, Records: out.moved.Records, Total: total, Bytes: out.moved.Bytes})
+			progress.report(Work{Doing: Moving, Records: out.moved.Records, Total: total, Bytes: out.moved.Bytes})
 			return out.err == nil, ctx.Err()
 		})
 	})

@@ -23,8 +23,8 @@ const (
 	maxLineBytes = 2*MaxValueBytes + 8*MaxKeyBytes
 	// batchBytes is how much of an import one transaction writes.
 	batchBytes = 4 << 20
-	// maxTold is how many problems an error lists.
-	maxTold = 10
+	// maxListed is how many problems an error lists.
+	maxListed = 10
 )
 
 // Import fills an empty store from an export, and then has the parts rebuild their
@@ -156,7 +156,7 @@ func (in *importer) record(ctx context.Context, line []byte) error {
 	}
 	in.last = rec.key
 	in.moved.Records++
-	in.progress.tell(Work{Doing: Moving, Records: in.moved.Records, Bytes: in.moved.Bytes})
+	in.progress.report(Work{Doing: Moving, Records: in.moved.Records, Bytes: in.moved.Bytes})
 	if hasPrefix(rec.key, in.derived) {
 		return nil // an older program may have exported it: it is rebuilt
 	}
@@ -236,16 +236,16 @@ func (in *importer) end(ctx context.Context, line []byte) error {
 
 // refuse checks the imported store, and returns the refusal.
 func refuse(ctx context.Context, s core.Store, parts []core.Checker) error {
-	var told []core.Problem
+	var listed []core.Problem
 	count, err := Check(ctx, s, parts, func(p core.Problem) {
-		if len(told) < maxTold {
-			told = append(told, p)
+		if len(listed) < maxListed {
+			listed = append(listed, p)
 		}
 	})
 	if err != nil || count == 0 {
 		return err
 	}
-	return sdk.Errorf(sdk.Invalid, "import_refused", "the export is inconsistent: %d problems, the first is %s: %s", count, told[0].Key, told[0].Message).
+	return sdk.Errorf(sdk.Invalid, "import_refused", "the export is inconsistent: %d problems, the first is %s: %s", count, listed[0].Key, listed[0].Message).
 		WithHint("nothing was imported; was the file edited? export it again").
-		WithDetail("problems", told).WithDetail("count", count)
+		WithDetail("problems", listed).WithDetail("count", count)
 }

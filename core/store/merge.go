@@ -299,8 +299,8 @@ func shorten(list []string) string {
 	if len(list) == 0 {
 		return "none"
 	}
-	if len(list) <= maxTold {
+	if len(list) <= maxListed {
 		return strings.Join(list, ", ")
 	}
-	return strings.Join(list[:maxTold], ", ") + ", …"
+	return strings.Join(list[:maxListed], ", ") + ", …"
 }

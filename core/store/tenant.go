@@ -291,7 +291,7 @@ func (tx *tenantTx) Prefetch(reads core.Reads) error {
 func (tx *tenantTx) Put(key, value []byte) error {
 	namespace, err := tx.written(key, value)
 	if err == nil && namespace != "" && namespace != core.EveryNamespace {
-		err = tx.look(core.Tenant(namespace))
+		err = tx.checkTenant(core.Tenant(namespace))
 	}
 	if err != nil {
 		return err
@@ -304,7 +304,7 @@ func (tx *tenantTx) Delete(key []byte) error {
 	if bytes.HasPrefix(key, []byte(runPrefix)) {
 		value, found, err := tx.Get(key)
 		if err == nil && found {
-			err = tx.look(core.Tenant(namespaceOf(value)))
+			err = tx.checkTenant(core.Tenant(namespaceOf(value)))
 		}
 		if err != nil {
 			return err
@@ -340,7 +340,7 @@ func (tx *tenantTx) written(key, value []byte) (string, error) {
 	return record.Namespace, nil       // "": it has had no recall yet
 }
 
-func (tx *tenantTx) look(tenant string) error {
+func (tx *tenantTx) checkTenant(tenant string) error {
 	if tenant == tx.seen {
 		return nil
 	}

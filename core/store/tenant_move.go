@@ -310,7 +310,7 @@ func (m *TenantMover) carry(ctx context.Context, rec tenantRecord) error {
 		if err == nil {
 			err = m.each(ctx, rec.Database, keys, func(pairs []record) error {
 				copied += len(pairs)
-				m.Progress.tell(Work{Doing: Moving, Records: int64(copied), Total: total})
+				m.Progress.report(Work{Doing: Moving, Records: int64(copied), Total: total})
 				return m.copy(ctx, rec, pairs, i == 0)
 			})
 		}
@@ -429,7 +429,7 @@ func (m *TenantMover) check(ctx context.Context, rec tenantRecord) error {
 	var found []string
 	there := m.Databases[rec.Other]
 	_, err := Check(ctx, m.Progress.while(Checking, there.Writer.Store, 0), there.Parts, func(p core.Problem) {
-		if len(found) < maxTold {
+		if len(found) < maxListed {
 			found = append(found, p.Key+": "+p.Message)
 		}
 	})

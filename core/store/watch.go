@@ -35,7 +35,7 @@ type Progress func(Work)
 // read in a tenth of a second.
 const progressStep = 1000
 
-func (p Progress) tell(w Work) {
+func (p Progress) report(w Work) {
 	if p != nil && w.Records%progressStep == 0 {
 		p(w)
 	}

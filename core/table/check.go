@@ -64,7 +64,7 @@ func (k *Kind[R]) Check(ctx context.Context, r core.Reader, report func(core.Pro
 		id := string(key[len(k.Prefix):])
 		rec, err := k.Parse(id, value)
 		if err != nil {
-			return c.tell(key, k.Passing, err)
+			return c.reportDamage(key, k.Passing, err)
 		}
 		if k.Agrees != nil {
 			wrong, err := k.Agrees(r, id, rec)
@@ -115,8 +115,8 @@ func (c *checking[R]) problem(key []byte, rebuildable bool, message string) {
 	c.report(core.Problem{Part: c.Part, Key: c.show(key), Message: message, Rebuildable: rebuildable})
 }
 
-// tell reports an error that says that a key is damaged, and returns any other error.
-func (c *checking[R]) tell(key []byte, rebuildable bool, err error) error {
+// reportDamage reports an error that says that a key is damaged, and returns any other error.
+func (c *checking[R]) reportDamage(key []byte, rebuildable bool, err error) error {
 	if !Corrupt(err) {
 		return err
 	}

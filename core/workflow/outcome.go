@@ -39,7 +39,7 @@ func (w *walk) finish(node *Node, v *core.Visit) (ended bool, err error) {
 	}
 	w.state.Set(v.Node, v.Result)
 	w.results.Add(v)
-	w.turns.take(node, v, &o)
+	w.turns.addVisit(node, v, &o)
 
 	run := w.run
 	run.Status, run.StopReason, run.Error = core.StatusPassed, o.StopReason, o.Error

@@ -22,8 +22,8 @@ type Actions interface {
 	Act(ctx context.Context, req *action.Request) (any, error)
 }
 
-// Teacher reports to the memories how a run went.
-type Teacher interface {
+// Reporter reports to the memories how a run went.
+type RunReporter interface {
 	// Feedback ends a turn of the run.
 	Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error)
 	// AddDAG records a workflow's graph. The memories of earlier runs keep their nodes in
@@ -40,9 +40,9 @@ type Runner struct {
 	Actions Actions
 	// Recorder makes progress durable; nil records nothing.
 	Recorder core.RunRecorder
-	// Teacher reports the end of a run to the memories that the run recalled. Without one
+	// Reporter reports the end of a run to the memories that the run recalled. Without one
 	// (nil), recalls have no session, so nothing is learned from them, as in a trial run.
-	Teacher Teacher
+	Reporter RunReporter
 	// Recall is whether plugins may recall memories by themselves: then no texts of prompts are kept.
 	Recall bool
 	// Events receives what happens, in order; nil drops it.
@@ -78,7 +78,7 @@ func (r *Runner) Run(ctx context.Context, plan *Plan, run *core.Run, progress co
 		}
 	}
 	if w != nil {
-		w.teach(ctx)
+		w.giveFeedback(ctx)
 		w.tally()
 	}
 	run.UpdatedAt = r.clock().Now()
@@ -248,7 +248,7 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 	}
 	var notes notes
 	req.Prompt = notes.prompt
-	if w.Teacher != nil {
+	if w.Reporter != nil {
 		req.Session, req.Turn, req.Note = w.run.SessionID(), w.turns.open(), notes.add
 	}
 	result, err := w.Actions.Act(ctx, req)
@@ -266,7 +266,7 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 // withholds is why the texts of a run's prompts aren't kept; "" keeps them.
 func (w *walk) withholds() string {
 	switch {
-	case w.turns.told:
+	case w.turns.hasTexts:
 		return core.PromptSession
 	case w.Recall:
 		return core.PromptRecall

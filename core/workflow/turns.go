@@ -37,8 +37,8 @@ type turns struct {
 	list []*turn
 	// memories are the ids of all memories in the results of memory.* nodes.
 	memories map[string]bool
-	// told is whether a result has turns of a session, which a snapshot repeats.
-	told bool
+	// hasTexts is whether a result has turns of a session, which a snapshot repeats.
+	hasTexts bool
 	// loops are the loops that ended, and newest has the newest visit of each of them.
 	loops, newest []judged
 	// best is the best score of what decided the run's status so far.
@@ -54,8 +54,8 @@ type judged struct {
 	outcome   outcome
 }
 
-// take adds a finished visit.
-func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
+// addVisit adds a finished visit.
+func (t *turns) addVisit(node *Node, v *core.Visit, o *outcome) {
 	for _, name := range v.Refers {
 		t.refer(name)
 	}
@@ -63,7 +63,7 @@ func (t *turns) take(node *Node, v *core.Visit, o *outcome) {
 		at.name(v.Used)
 	}
 	given, written := memoriesIn(node.Action, v.Result)
-	t.give(append(given, written...)...)
+	t.addMemories(append(given, written...)...)
 	switch s := node.Action.(type) {
 	case *action.LoopSpec:
 		l := judged{v.Number, v.Node, toolOf(s.Evaluator), s.Continues, *o}
@@ -95,7 +95,7 @@ func (t *turns) inject(v *core.Visit) {
 	at := &turn{TurnRef: core.TurnRef{Session: s.Session, Turn: s.Turn}, node: v.Node, visit: v.Number}
 	for _, u := range s.Used {
 		if u.MemoryID == "" && strings.HasPrefix(u.Digest, "hmac-sha256:") { // it can be purged
-			t.told = true
+			t.hasTexts = true
 		}
 		if u.BlockID == "memory:"+u.MemoryID { // knowledge isn't recalled in a turn
 			at.ids = append(at.ids, u.MemoryID)
@@ -150,8 +150,8 @@ func (t *turns) remember(verb action.MemoryVerb, v *core.Visit) {
 	}
 }
 
-// give records the memories whose texts are in the state.
-func (t *turns) give(ids ...string) {
+// addMemories records the memories whose texts are in the state.
+func (t *turns) addMemories(ids ...string) {
 	if t.memories == nil {
 		t.memories = map[string]bool{}
 	}
@@ -207,10 +207,10 @@ func (t *turns) open() core.TurnRef {
 	return core.TurnRef{}
 }
 
-// teach gives feedback on the run's turns, and records the run's evidence. A run that can be
+// giveFeedback gives feedback on the run's turns, and records the run's evidence. A run that can be
 // resumed does neither yet.
-func (w *walk) teach(ctx context.Context) {
-	if w.Teacher == nil || w.run.Status.Resumable() || len(w.turns.list) == 0 {
+func (w *walk) giveFeedback(ctx context.Context) {
+	if w.Reporter == nil || w.run.Status.Resumable() || len(w.turns.list) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -220,13 +220,13 @@ func (w *walk) teach(ctx context.Context) {
 		}
 	}
 	if dag := w.plan.dag(w.turns.list); dag != nil { // first: the gate may ask for it at once
-		check(w.Teacher.AddDAG(ctx, dag))
+		check(w.Reporter.AddDAG(ctx, dag))
 	}
 	if outcomes := w.turns.ofClosed(w.run.ID); len(outcomes) > 0 {
-		check(w.Teacher.AddTools(ctx, outcomes))
+		check(w.Reporter.AddTools(ctx, outcomes))
 	}
 	for _, r := range w.turns.feedbacks(w.run) {
-		_, err := w.Teacher.Feedback(ctx, r)
+		_, err := w.Reporter.Feedback(ctx, r)
 		check(err)
 	}
 }

@@ -114,7 +114,7 @@ func teach(t *testing.T, p *pupils, nodes string) (*class, *core.Run, []core.Vis
 	}
 	c, r := &class{}, &recorder{}
 	run := &core.Run{ID: "run", State: json.RawMessage(`{}`)}
-	runner := workflow.Runner{Actions: p, Recorder: r, Teacher: c, Clock: fixedClock{}}
+	runner := workflow.Runner{Actions: p, Recorder: r, Reporter: c, Clock: fixedClock{}}
 	if err := runner.Run(t.Context(), plan, run, core.Progress{}); err != nil && p.fail == nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestAResumedRunGivesTheFeedbackOfItsRecordedVisits(t *testing.T) {
 	}
 	again, p := &class{}, &pupils{}
 	run := &core.Run{ID: "run", State: json.RawMessage(`{}`)}
-	runner := workflow.Runner{Actions: p, Recorder: &recorder{}, Teacher: again, Clock: fixedClock{}}
+	runner := workflow.Runner{Actions: p, Recorder: &recorder{}, Reporter: again, Clock: fixedClock{}}
 	if err := runner.Run(t.Context(), plan, run, core.Progress{Visits: visits[:2]}); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestAFeedbackThatFailsDoesNotChangeHowTheRunEnded(t *testing.T) {
 	var events []core.Event
 	run := &core.Run{ID: "run", Session: "s", State: json.RawMessage(`{}`)}
 	c := &class{err: errors.New("full")}
-	runner := workflow.Runner{Actions: &pupils{}, Teacher: c, Clock: fixedClock{}, Events: func(e core.Event) { events = append(events, e) }}
+	runner := workflow.Runner{Actions: &pupils{}, Reporter: c, Clock: fixedClock{}, Events: func(e core.Event) { events = append(events, e) }}
 	if err := runner.Run(t.Context(), plan, run, core.Progress{}); err != nil || run.Status != core.StatusPassed {
 		t.Errorf("%s, %v", run.Status, err)
 	}
@@ -319,7 +319,7 @@ func TestOnlyTheNewestRecallOfANodeIsReadAndOnlyLoopsAfterItTellOfIt(t *testing.
 		recalled(1, "work"), {Number: 2, Node: "work", Result: jsontext.MustEncode(loopOf(core.StatusPassed, 1, 1)), Next: "tips"}, recalled(3, "last"),
 	}
 	c := &class{}
-	runner := workflow.Runner{Actions: &pupils{}, Recorder: &recorder{}, Teacher: c, Clock: fixedClock{}}
+	runner := workflow.Runner{Actions: &pupils{}, Recorder: &recorder{}, Reporter: c, Clock: fixedClock{}}
 	if err := runner.Run(t.Context(), plan, &core.Run{ID: "run", State: json.RawMessage(`{}`)}, core.Progress{Visits: visits}); err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,11 @@ func (c *compiler) output(s *scope, text *format.Text) *output {
 		return nil
 	}
 	c.agree(x)
-	c.dearest(x.costs)
+	c.costliest(x.costs)
 	return &output{value: x}
 }
 
-func (c *compiler) dearest(o costs) {
+func (c *compiler) costliest(o costs) {
 	c.outputs.proven = max(c.outputs.proven, o.proven)
 	c.outputs.assumed = max(c.outputs.assumed, o.assumed)
 }
@@ -76,7 +76,7 @@ func (c *compiler) record(s *scope, text *format.Text) *output {
 			c.found.Add(at, f.Doc, "the output needs the field %q", f.Name)
 		}
 	}
-	c.dearest(total)
+	c.costliest(total)
 	return out
 }
 

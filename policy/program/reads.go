@@ -54,10 +54,10 @@ func (p *Program) Reads(match, part, path string) bool {
 	}
 	s := &p.steps[i]
 	if part == Explanation {
-		return s.explanation.goesBy(path)
+		return s.explanation.dependsOn(path)
 	}
 	field := slices.IndexFunc(p.env.fields, func(f Field) bool { return f.Name == part })
-	return field >= 0 && s.output != nil && s.output.fields[field].goesBy(path)
+	return field >= 0 && s.output != nil && s.output.fields[field].dependsOn(path)
 }
 
 // Inputs lists the paths into the inputs on which any part of a match depends, sorted.
@@ -83,17 +83,17 @@ func (p *Program) Inputs(match string) (paths []string) {
 // Names reports whether any part of the policy depends on an input or a path into one.
 func (p *Program) Names(path string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
-		if s.condition.goesBy(path) || s.explanation.goesBy(path) {
+		if s.condition.dependsOn(path) || s.explanation.dependsOn(path) {
 			return true
 		}
-		return s.output != nil && (s.output.value.goesBy(path) ||
-			slices.ContainsFunc(s.output.fields, func(x *expression) bool { return x.goesBy(path) }))
+		return s.output != nil && (s.output.value.dependsOn(path) ||
+			slices.ContainsFunc(s.output.fields, func(x *expression) bool { return x.dependsOn(path) }))
 	})
 }
 
-// goesBy reports whether an expression, which may be nil, reads the value at a path,
+// dependsOn reports whether an expression, which may be nil, reads the value at a path,
 // something in it, or something that contains it.
-func (x *expression) goesBy(path string) bool {
+func (x *expression) dependsOn(path string) bool {
 	return x != nil && slices.ContainsFunc(x.reads, func(read string) bool {
 		return strings.HasPrefix(read+".", path+".") || strings.HasPrefix(path+".", read+".")
 	})

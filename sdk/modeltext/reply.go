@@ -192,7 +192,7 @@ func (s *Stream) add(p *piece) string {
 	if !c.Message.empty() {
 		s.whole = c.Message
 	}
-	s.take(&c.Delta)
+	s.addMessage(&c.Delta)
 	return c.Delta.Content.text
 }
 
@@ -224,8 +224,8 @@ func (s *Stream) end(reason string) {
 	s.finish = max(s.finish, f)
 }
 
-// take adds a delta, or a whole message.
-func (s *Stream) take(m *message) {
+// addMessage adds a delta, or a whole message.
+func (s *Stream) addMessage(m *message) {
 	s.text.WriteString(m.Content.text)
 	s.thought.WriteString(m.Content.thought)
 	s.thought.WriteString(string(cmp.Or(m.ReasoningContent, m.Reasoning, m.Thinking, m.ReasoningDetails)))
@@ -243,7 +243,7 @@ func (m *message) empty() bool {
 // Reply is what has arrived. Nothing may be added afterwards.
 func (s *Stream) Reply() *Reply {
 	if s.text.Len()+s.thought.Len()+s.refusal.Len()+len(s.parts)+len(s.calls.list) == 0 {
-		s.take(&s.whole)
+		s.addMessage(&s.whole)
 	}
 	r := &Reply{
 		Refusal: s.refusal.String(), Parts: s.parts, ToolCalls: s.calls.list, Finish: s.finish, FinishReason: s.reason, Unknown: s.unknown,

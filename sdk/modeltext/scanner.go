@@ -43,8 +43,8 @@ func (s *scanner) space() {
 	}
 }
 
-// take moves past c if it is next.
-func (s *scanner) take(c byte) bool {
+// accept moves past c if it is next.
+func (s *scanner) accept(c byte) bool {
 	if s.pos < len(s.text) && s.text[s.pos] == c {
 		s.pos++
 		return true
@@ -80,7 +80,7 @@ func (s *scanner) value(depth int) *fault {
 
 func (s *scanner) object(depth int) *fault {
 	s.pos++
-	if s.space(); s.take('}') {
+	if s.space(); s.accept('}') {
 		return nil
 	}
 	for {
@@ -91,7 +91,7 @@ func (s *scanner) object(depth int) *fault {
 		if err := s.str(); err != nil {
 			return err
 		}
-		if s.space(); !s.take(':') {
+		if s.space(); !s.accept(':') {
 			return s.unexpected("':'")
 		}
 		s.members++
@@ -100,9 +100,9 @@ func (s *scanner) object(depth int) *fault {
 			return err
 		}
 		switch s.space(); {
-		case s.take('}'):
+		case s.accept('}'):
 			return nil
-		case !s.take(','):
+		case !s.accept(','):
 			return s.unexpected("',' or '}'")
 		}
 	}
@@ -110,7 +110,7 @@ func (s *scanner) object(depth int) *fault {
 
 func (s *scanner) array(depth int) *fault {
 	s.pos++
-	if s.space(); s.take(']') {
+	if s.space(); s.accept(']') {
 		return nil
 	}
 	for {
@@ -119,9 +119,9 @@ func (s *scanner) array(depth int) *fault {
 			return err
 		}
 		switch s.space(); {
-		case s.take(']'):
+		case s.accept(']'):
 			return nil
-		case !s.take(','):
+		case !s.accept(','):
 			return s.unexpected("',' or ']'")
 		}
 	}
@@ -189,20 +189,20 @@ func (s *scanner) number() *fault {
 
 // figures scans the characters of a number, and reports whether it has an exponent.
 func (s *scanner) figures() (exponent bool, err *fault) {
-	s.take('-')
-	if !s.take('0') {
+	s.accept('-')
+	if !s.accept('0') {
 		if err := s.digits(); err != nil {
 			return false, err
 		}
 	}
-	if s.take('.') {
+	if s.accept('.') {
 		if err := s.digits(); err != nil {
 			return false, err
 		}
 	}
-	if s.take('e') || s.take('E') {
-		if !s.take('+') {
-			s.take('-')
+	if s.accept('e') || s.accept('E') {
+		if !s.accept('+') {
+			s.accept('-')
 		}
 		return true, s.digits()
 	}

@@ -268,7 +268,7 @@ func (w *walker) nextTag(at int) (tag, bool) {
 			return tag{}, false
 		}
 		t := w.tags[w.next]
-		if after := w.shelter(at, t.start); after > at {
+		if after := w.skipProtected(at, t.start); after > at {
 			at = after
 			continue
 		}
@@ -281,10 +281,10 @@ func (w *walker) nextTag(at int) (tag, bool) {
 	}
 }
 
-// shelter looks between two offsets for the start of a JSON value or of a code fence. It
+// skipProtected looks between two offsets for the start of a JSON value or of a code fence. It
 // returns the offset from which to look on: after what was found, or from if there is nothing
 // more. Only what reaches beyond the second offset could protect a tag there.
-func (w *walker) shelter(from, tagAt int) (after int) {
+func (w *walker) skipProtected(from, tagAt int) (after int) {
 	for at := from; at < tagAt; {
 		i := strings.IndexAny(w.text[at:tagAt], "{[`")
 		if i < 0 {

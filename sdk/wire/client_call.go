@@ -41,7 +41,7 @@ func (c *Client) roundTrip(ctx context.Context, kind sdk.Kind, cfg Config, cl *c
 		}
 		reply, err := c.exchange(ctx, build(pb), cl)
 		if err == nil {
-			c.learn(key)
+			c.remember(key)
 			return reply, nil
 		}
 		if whole || sdk.ReasonOf(err) != "config_unknown" {
@@ -58,9 +58,9 @@ func (c *Client) knows(key configKey) bool {
 	return ok
 }
 
-// learn remembers as many keys as the plugin does, then starts over. A config may be
+// remember remembers as many keys as the plugin does, then starts over. A config may be
 // sent unnecessarily, which costs less than tracking the plugin's order here.
-func (c *Client) learn(key configKey) {
+func (c *Client) remember(key configKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.known[key]; ok {

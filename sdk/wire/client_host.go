@@ -59,9 +59,9 @@ func (c *Client) endHosting(cl *call) {
 	cl.host.group.Wait()
 }
 
-// ask serves a question of the plugin on a new goroutine, which the call waits for. It
+// serveCall serves a question of the plugin on a new goroutine, which the call waits for. It
 // refuses at once a question that can't be served.
-func (c *Client) ask(callID uint64, q *wirepb.HostCall) {
+func (c *Client) serveCall(callID uint64, q *wirepb.HostCall) {
 	err := check.HostCall(sdk.Service(q.GetService()), q.GetBody())
 	c.mu.Lock()
 	defer c.mu.Unlock()

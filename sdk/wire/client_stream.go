@@ -21,10 +21,10 @@ type outFrame struct {
 	taken atomic.Bool
 }
 
-func (f *outFrame) take() bool { return f.taken.CompareAndSwap(false, true) }
+func (f *outFrame) claim() bool { return f.taken.CompareAndSwap(false, true) }
 
 func (f *outFrame) drop() bool {
-	if !f.take() {
+	if !f.claim() {
 		return false
 	}
 	f.b = nil
@@ -40,7 +40,7 @@ const directBytes = 32 << 10
 // anyone's deadline.
 func (c *Client) send(ctx context.Context, id uint64, f *outFrame) error {
 	if c.claimDirect(id, len(f.b)) && c.sending.TryLock() {
-		f.take()
+		f.claim()
 		err := c.stream.SendMsg(outbound(f.b))
 		c.sending.Unlock()
 		c.sent(err)
@@ -76,7 +76,7 @@ func (c *Client) write() {
 	for {
 		select {
 		case f := <-c.out:
-			if !f.take() {
+			if !f.claim() {
 				continue
 			}
 			c.sending.Lock()
@@ -119,7 +119,7 @@ func (c *Client) dispatch(in *inbound) {
 	if in.err == nil {
 		switch body := in.msg.(*wirepb.Reply).GetBody().(type) {
 		case *wirepb.Reply_HostCall:
-			c.ask(in.id, body.HostCall)
+			c.serveCall(in.id, body.HostCall)
 			return
 		case *wirepb.Reply_HostCancel:
 			c.giveUp(in.id, body.HostCancel.GetId())

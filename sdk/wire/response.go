@@ -21,7 +21,7 @@ func decodeEvaluateResult(pb *wirepb.EvaluateResult) sdk.EvaluateResult {
 	if res == nil {
 		return sdk.EvaluateResult{Err: decodeError(pb.GetError())}
 	}
-	if err := checkSaid(res.GetVerdict()); err != nil {
+	if err := checkNumbers(res.GetVerdict()); err != nil {
 		return sdk.EvaluateResult{Err: err}
 	}
 	out := &sdk.EvaluateResponse{

@@ -35,7 +35,7 @@ func (h *callHost) Ask(ctx context.Context, service sdk.Service, request json.Ra
 		return nil, h.ended()
 	}
 	defer func() { <-h.slots }()
-	return h.ask(ctx, service, request)
+	return h.callService(ctx, service, request)
 }
 
 // limit is how long a question may be: its frame must fit into a message too, or the
@@ -44,7 +44,7 @@ func (h *callHost) limit() int {
 	return max(0, min(check.MaxHostBytes, h.session.server.config.MessageBytes-hostFrame))
 }
 
-func (h *callHost) ask(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
+func (h *callHost) callService(ctx context.Context, service sdk.Service, request json.RawMessage) (json.RawMessage, error) {
 	callID := h.job.req.GetId()
 	if len(service) > maxService {
 		return nil, sdk.Errorf(sdk.Invalid, "service_unknown", "%.64q… is no host service", service).WithHint("see sdk.Services")

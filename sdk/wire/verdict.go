@@ -27,10 +27,10 @@ func decodeVerdict(pb *wirepb.Verdict) sdk.Verdict {
 	}
 }
 
-// checkSaid refuses a verdict if it, or one of its children, doesn't show whether it is
+// checkNumbers refuses a verdict if it, or one of its children, doesn't show whether it is
 // valid. Otherwise a zero value would count as "no", and a program that forgot to judge
 // would seem to have judged.
-func checkSaid(pb *wirepb.Verdict) error {
+func checkNumbers(pb *wirepb.Verdict) error {
 	if pb == nil {
 		return check.NoVerdict("nothing")
 	}
@@ -46,7 +46,7 @@ func checkSaid(pb *wirepb.Verdict) error {
 		return check.NoVerdict(came.String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(pb.GetChildren())) {
-		if err := checkSaid(pb.GetChildren()[name]); err != nil {
+		if err := checkNumbers(pb.GetChildren()[name]); err != nil {
 			return err
 		}
 	}

@@ -137,7 +137,7 @@ func (o *Operation) keyName() string {
 
 // ending is the stored form of how a call ended.
 func ending(in, out any, err error) idempotency.Ending {
-	e := idempotency.Ending{Memories: told(in, out), Again: passes(err)}
+	e := idempotency.Ending{Memories: memoriesIn(in, out), Again: passes(err)}
 	var s saved
 	switch out := out.(type) {
 	case nil:
@@ -210,10 +210,10 @@ func (c *Call) again(ctx context.Context, o *Operation, in any, first *idempoten
 	return out, nil
 }
 
-// told lists the memories whose texts may be in a request or its result: purging one of
+// memoriesIn lists the memories whose texts may be in a request or its result: purging one of
 // them removes the stored outcome. Decisions of the gate have no such texts, and results
 // of runs aren't stored.
-func told(in, out any) (ids []string) {
+func memoriesIn(in, out any) (ids []string) {
 	switch in := in.(type) {
 	case *memory.LinkRequest: // a link's metadata is removed with either of its memories
 		ids = append(ids, in.From, in.To)

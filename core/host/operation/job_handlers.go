@@ -142,7 +142,7 @@ func runProgress(nodes int, tell func(float64)) func(core.Event) {
 func outcome(in, out any, err error) (*job.Outcome, error) {
 	var o job.Outcome
 	if out != nil {
-		o.Result, o.Memories = jsontext.MustEncode(out), told(in, out)
+		o.Result, o.Memories = jsontext.MustEncode(out), memoriesIn(in, out)
 	}
 	if wait := sdk.RetryAfter(err); wait > 0 {
 		err = &job.SnoozeError{Wait: wait, Err: err}

@@ -128,7 +128,7 @@ func (in *PluginLogs) check() error {
 		lines = sdk.Errorf(sdk.Invalid, "lines_invalid", "lines is %d, not from 1 to %d", in.Lines, logfile.MaxLines).WithDetail("field", "lines")
 	}
 	if in.After != "" {
-		_, after = logfile.ParsePlace(in.After)
+		_, after = logfile.ParsePosition(in.After)
 	}
 	return core.JoinErrors(lines, inField("after", after))
 }
@@ -137,7 +137,7 @@ func pluginLogs(_ context.Context, c *Call, in *PluginLogs) (*PluginLog, error) 
 	lines := cmp.Or(in.Lines, DefaultLogLines)
 	dir := host.PluginLogDir(c.Host.Config.Settings)
 	if in.After != "" {
-		from, err := logfile.ParsePlace(in.After)
+		from, err := logfile.ParsePosition(in.After)
 		if err != nil {
 			return nil, err
 		}

@@ -224,8 +224,8 @@ func sessionGet(ctx context.Context, c *Call, in *SessionGet) (*Session, error) 
 	}
 	for i := range turns {
 		turns[i].Memories = orEmpty(c.seen(ctx, turns[i].Memories))
-		if told := turns[i].Feedback; told != nil {
-			told.Session = found.Session
+		if feedback := turns[i].Feedback; feedback != nil {
+			feedback.Session = found.Session
 		}
 		if about := turns[i].Reflection; about != nil {
 			about.SessionID = found.Session

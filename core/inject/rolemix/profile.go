@@ -49,8 +49,8 @@ type Merged struct {
 	Conflicts []inject.RoleConflict
 }
 
-// wish is a constraint or an objective, with what decides its place.
-type wish struct {
+// weighted is a constraint or an objective, with what decides its place.
+type weighted struct {
 	Constraint
 	weight float64
 	role   int
@@ -58,16 +58,16 @@ type wish struct {
 
 // Merge makes one list of what the profile's roles ask for.
 func (p *Profile) Merge() *Merged {
-	var constraints, objectives []wish
+	var constraints, objectives []weighted
 	for _, c := range p.Constraints {
-		constraints = append(constraints, wish{c, slices.Max(p.Weights), -1})
+		constraints = append(constraints, weighted{c, slices.Max(p.Weights), -1})
 	}
 	for i, r := range p.Roles {
 		for _, c := range r.Constraints {
-			constraints = append(constraints, wish{c, p.Weights[i], i})
+			constraints = append(constraints, weighted{c, p.Weights[i], i})
 		}
 		for _, text := range r.Objectives {
-			objectives = append(objectives, wish{Constraint{Text: text}, p.Weights[i], i})
+			objectives = append(objectives, weighted{Constraint{Text: text}, p.Weights[i], i})
 		}
 	}
 	m := &Merged{}
@@ -91,18 +91,18 @@ func (p *Profile) Merge() *Merged {
 }
 
 // once sorts wishes, and leaves out those whose text came before.
-func once(list []wish) []wish {
-	hard := func(w wish) int {
+func once(list []weighted) []weighted {
+	hard := func(w weighted) int {
 		if w.Hard {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(list, func(a, b wish) int {
+	slices.SortStableFunc(list, func(a, b weighted) int {
 		return cmp.Or(hard(a)-hard(b), cmp.Compare(b.weight, a.weight), a.role-b.role, cmp.Compare(a.Text, b.Text))
 	})
 	seen := map[string]bool{}
-	return slices.DeleteFunc(list, func(w wish) bool {
+	return slices.DeleteFunc(list, func(w weighted) bool {
 		before := seen[w.Text]
 		seen[w.Text] = true
 		return before

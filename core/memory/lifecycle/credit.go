@@ -6,20 +6,20 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// Place is the rank of a memory in the results of a recall.
-type Place struct {
+// RecallRank is the rank of a memory in the results of a recall.
+type RecallRank struct {
 	// Rank counts from 0; Of is how many the recall returned.
 	Rank, Of int
 	Score    float64
 }
 
 // Weight is the factor, at most 1, by which a turn's credit counts for a memory at this rank.
-func (p Place) Weight() float64 {
+func (p RecallRank) Weight() float64 {
 	return min(1, max(.15, .20+float64(.55*p.rankWeight())+float64(.25*(p.Score+1))/2))
 }
 
 // rankWeight is 1 for the first and 0 for the last.
-func (p Place) rankWeight() float64 {
+func (p RecallRank) rankWeight() float64 {
 	if p.Of <= 1 {
 		return 1
 	}

@@ -13,18 +13,18 @@ import (
 func TestCreditByPlace(t *testing.T) {
 	cases := []struct {
 		name  string
-		place lifecycle.Place
+		place lifecycle.RecallRank
 		want  float64
 	}{
-		{"alone, perfect", lifecycle.Place{Rank: 0, Of: 1, Score: 1}, 1},
-		{"first of five, perfect", lifecycle.Place{Rank: 0, Of: 5, Score: 1}, 1},
-		{"first of five, score 0", lifecycle.Place{Rank: 0, Of: 5, Score: 0}, .875},
-		{"middle of five, half", lifecycle.Place{Rank: 2, Of: 5, Score: .5}, .6625},
-		{"last of five, perfect", lifecycle.Place{Rank: 4, Of: 5, Score: 1}, .45},
-		{"last of five, score 0", lifecycle.Place{Rank: 4, Of: 5, Score: 0}, .325},
-		{"last, opposite", lifecycle.Place{Rank: 4, Of: 5, Score: -1}, .20},
-		{"last, below every cosine", lifecycle.Place{Rank: 4, Of: 5, Score: -9}, .15},
-		{"boosted above 1", lifecycle.Place{Rank: 0, Of: 5, Score: 9}, 1},
+		{"alone, perfect", lifecycle.RecallRank{Rank: 0, Of: 1, Score: 1}, 1},
+		{"first of five, perfect", lifecycle.RecallRank{Rank: 0, Of: 5, Score: 1}, 1},
+		{"first of five, score 0", lifecycle.RecallRank{Rank: 0, Of: 5, Score: 0}, .875},
+		{"middle of five, half", lifecycle.RecallRank{Rank: 2, Of: 5, Score: .5}, .6625},
+		{"last of five, perfect", lifecycle.RecallRank{Rank: 4, Of: 5, Score: 1}, .45},
+		{"last of five, score 0", lifecycle.RecallRank{Rank: 4, Of: 5, Score: 0}, .325},
+		{"last, opposite", lifecycle.RecallRank{Rank: 4, Of: 5, Score: -1}, .20},
+		{"last, below every cosine", lifecycle.RecallRank{Rank: 4, Of: 5, Score: -9}, .15},
+		{"boosted above 1", lifecycle.RecallRank{Rank: 0, Of: 5, Score: 9}, 1},
 	}
 	for _, c := range cases {
 		if got := c.place.Weight(); !near(got, c.want) {
@@ -61,7 +61,7 @@ func TestSignalsStayInTheirBounds(t *testing.T) {
 			turn := &lifecycle.Turn{
 				Number: int64(i), Used: rapid.Bool().Draw(t, "used"),
 				Outcome: rapid.SampledFrom([]core.Outcome{core.OutcomeSuccess, core.OutcomeFailure, core.OutcomePartial}).Draw(t, "outcome"),
-				Weight:  lifecycle.Place{Rank: rapid.IntRange(0, 9).Draw(t, "rank"), Of: 10, Score: rapid.Float64Range(-1, 2).Draw(t, "score")}.Weight(),
+				Weight:  lifecycle.RecallRank{Rank: rapid.IntRange(0, 9).Draw(t, "rank"), Of: 10, Score: rapid.Float64Range(-1, 2).Draw(t, "score")}.Weight(),
 			}
 			before := s
 			s, bias = lifecycle.After(s, turn), lifecycle.Bias(bias, turn.Outcome)

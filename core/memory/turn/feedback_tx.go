@@ -242,11 +242,11 @@ func (f *feedbackTx) applyIn(ctx context.Context, t *record.Tx, namespace string
 	if err := record.WriteAll(t, moved); err != nil {
 		return err
 	}
-	return f.tell(ctx, t, namespace, number, done)
+	return f.reportDue(ctx, t, namespace, number, done)
 }
 
-// tell reports what is due in a namespace because of the turn.
-func (f *feedbackTx) tell(ctx context.Context, t *record.Tx, namespace string, number int64, done []core.FeedbackItem) error {
+// reportDue reports what is due in a namespace because of the turn.
+func (f *feedbackTx) reportDue(ctx context.Context, t *record.Tx, namespace string, number int64, done []core.FeedbackItem) error {
 	waiting := slices.ContainsFunc(done, toGate)
 	if f.turns.Turned == nil || f.first != nil && !waiting {
 		return nil

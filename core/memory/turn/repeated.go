@@ -75,19 +75,19 @@ func ReadTexts(r core.Reader, session string, window int64, turns []int64) (s Te
 	return s, nil
 }
 
-// Place is a turn of a window of a session.
-type Place struct {
+// WindowTurn is a turn of a window of a session.
+type WindowTurn struct {
 	Session      string
 	Window, Turn int64
 }
 
 // Repeating are the turns whose feedback has texts that may repeat a memory.
-func Repeating(r core.Reader, memoryID string) (list []Place, err error) {
+func Repeating(r core.Reader, memoryID string) (list []WindowTurn, err error) {
 	start := record.ReflectionMemoryStart(memoryID)
 	err = core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 		if place := bytes.TrimPrefix(key, start); len(place) > 8 {
 			session, window := record.ReflectionWindow(string(place))
-			at := Place{session, window, turnOf(key)}
+			at := WindowTurn{session, window, turnOf(key)}
 			reflection, err := readReflection(r, session, window, at.Turn)
 			if err != nil {
 				return false, err

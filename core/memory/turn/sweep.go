@@ -170,7 +170,7 @@ func (s *Sweep) step(ctx context.Context, t *record.Tx, ids []string) (*sweepSte
 		if s.moved[id] {
 			continue
 		}
-		if err := b.look(ctx, t, e, id); err != nil {
+		if err := b.sweepOne(ctx, t, e, id); err != nil {
 			return nil, err
 		}
 	}
@@ -183,8 +183,8 @@ func (s *Sweep) step(ctx context.Context, t *record.Tx, ids []string) (*sweepSte
 	return b, record.WriteAll(t, b.changes)
 }
 
-// look evaluates one memory, if it still exists.
-func (b *sweepStep) look(ctx context.Context, t *record.Tx, e *evaluation, id string) error {
+// sweepOne evaluates one memory, if it still exists.
+func (b *sweepStep) sweepOne(ctx context.Context, t *record.Tx, e *evaluation, id string) error {
 	before, err := record.Read(t, id)
 	if record.IsGone(err) {
 		return nil

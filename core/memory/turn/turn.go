@@ -65,8 +65,8 @@ type turnItem struct {
 }
 
 // place is the memory's rank in the recall.
-func (i *turnItem) place() lifecycle.Place {
-	return lifecycle.Place{Rank: i.Rank, Of: i.Of, Score: i.Score}
+func (i *turnItem) place() lifecycle.RecallRank {
+	return lifecycle.RecallRank{Rank: i.Rank, Of: i.Of, Score: i.Score}
 }
 
 // improve takes the better rank (of equal ranks, the one among more results), and the

@@ -140,12 +140,12 @@ func openDev(dir string) (*Plugin, error) {
 		return nil, sdk.Wrap("plugin in development", err)
 	}
 	return &Plugin{
-		Name: p.Name, Version: p.Version, Place: Place{Label: "dev"}, Folder: dir, Package: p, Problem: unbuilt(dir, p),
+		Name: p.Name, Version: p.Version, Place: Place{Label: "dev"}, Folder: dir, Package: p, Problem: notBuilt(dir, p),
 	}, nil
 }
 
-// unbuilt refuses a package in development if a file that its entries name is missing.
-func unbuilt(dir string, p *Package) error {
+// notBuilt refuses a package in development if a file that its entries name is missing.
+func notBuilt(dir string, p *Package) error {
 	f, err := openFolder(dir)
 	if err != nil {
 		return sdk.Wrap("open "+dir, err)

@@ -181,9 +181,9 @@ func TestALockOfADeadHostIsTakenAway(t *testing.T) {
 }
 
 // after are the messages after a place, and the place behind them.
-func after(t *testing.T, dir, name string, from logfile.Place, n int) (string, logfile.Place) {
+func after(t *testing.T, dir, name string, from logfile.Position, n int) (string, logfile.Position) {
 	t.Helper()
-	same, err := logfile.ParsePlace(from.String())
+	same, err := logfile.ParsePosition(from.String())
 	if err != nil || same != from {
 		t.Fatalf("%v is %v as a text: %v", from, same, err)
 	}
@@ -204,8 +204,8 @@ func TestAfter_MissesNoLine(t *testing.T) {
 	dir := t.TempDir()
 	f := logfile.New(logfile.Options{Dir: dir, MaxBytes: 300}) // three lines each
 	defer f.Close()
-	got, begin := after(t, dir, "p", logfile.Place{}, 9)
-	if got != "" || begin != (logfile.Place{}) {
+	got, begin := after(t, dir, "p", logfile.Position{}, 9)
+	if got != "" || begin != (logfile.Position{}) {
 		t.Fatalf("a log that isn't there has %q", got)
 	}
 	write(t, f, line("p", "before"))
@@ -230,13 +230,13 @@ func TestAfter_MissesNoLine(t *testing.T) {
 	if got, want := strings.Join(all, " "), "00 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19"; got != want {
 		t.Errorf("followed are %q", got)
 	}
-	for _, from := range []logfile.Place{begin, slow} {
+	for _, from := range []logfile.Position{begin, slow} {
 		if got, end := after(t, dir, "p", from, 99); got != messages(t, dir, "p", 99) || end != place {
 			t.Errorf("after %v there are %q", from, got)
 		}
 	}
 	for _, text := range []string{"", "0", "x-1", place.String() + "0000000000000000000", "-1", strings.ToUpper(place.String()) + "G"} {
-		_, err := logfile.ParsePlace(text)
+		_, err := logfile.ParsePosition(text)
 		wantReason(t, err, sdk.Invalid, "after_invalid")
 	}
 }
@@ -245,7 +245,7 @@ func TestAfter_MissesNoLine(t *testing.T) {
 func TestAfter_WaitsForWholeLines(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.log")
-	var place logfile.Place
+	var place logfile.Position
 	for _, step := range []struct{ add, want string }{
 		{strings.Repeat("x", 1<<20), ""},
 		{"\n{\"plugin\":\"p\",\"mess", ""},

@@ -20,7 +20,7 @@ const (
 // Tail returns the last n lines of a plugin's log, the newest last, and the place behind
 // them, for [After]. Lines that can't be read are left out. A plugin without a log is
 // sdk.NotFound, reason "log_not_found".
-func Tail(dir, name string, n int) (lines []plugin.LogLine, end Place, err error) {
+func Tail(dir, name string, n int) (lines []plugin.LogLine, end Position, err error) {
 	files, err := openAll(dir, name)
 	if err != nil {
 		return nil, end, err
@@ -33,7 +33,7 @@ func Tail(dir, name string, n int) (lines []plugin.LogLine, end Place, err error
 			return nil, end, unreadable(name, err)
 		}
 		if i == len(files)-1 {
-			end = Place{file.id, from + int64(len(text))}
+			end = Position{file.id, from + int64(len(text))}
 		}
 		if lines = append(decodeAll(name, text), lines...); len(lines) >= n {
 			break
@@ -48,8 +48,8 @@ func Tail(dir, name string, n int) (lines []plugin.LogLine, end Place, err error
 
 // After returns up to n lines that a plugin logged after a place, the oldest first, and the
 // place behind them. Where the place's file is gone, they begin with the oldest that is kept;
-// so they do at the zero Place. A log that isn't there yet has none.
-func After(dir, name string, from Place, n int) (lines []plugin.LogLine, end Place, err error) {
+// so they do at the zero Position. A log that isn't there yet has none.
+func After(dir, name string, from Position, n int) (lines []plugin.LogLine, end Position, err error) {
 	files, err := openAll(dir, name)
 	if err != nil {
 		return nil, from, err
@@ -59,7 +59,7 @@ func After(dir, name string, from Place, n int) (lines []plugin.LogLine, end Pla
 	end = from
 	for _, file := range files[at:] {
 		if file.id != end.File {
-			end = Place{File: file.id}
+			end = Position{File: file.id}
 		}
 		text, err := file.read(end.Offset)
 		if err != nil {

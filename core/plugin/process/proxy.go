@@ -86,7 +86,7 @@ func (x *proxy) listen() {
 		}
 		select {
 		case x.slots <- struct{}{}:
-			if !x.hand() {
+			if !x.giveSocket() {
 				return
 			}
 		default:
@@ -97,8 +97,8 @@ func (x *proxy) listen() {
 	}
 }
 
-// hand gives the plugin one end of a new socket and serves the other.
-func (x *proxy) hand() bool {
+// giveSocket gives the plugin one end of a new socket and serves the other.
+func (x *proxy) giveSocket() bool {
 	conn, theirs, err := socketPair()
 	if err == nil {
 		err = sendFile(x.host, theirs)

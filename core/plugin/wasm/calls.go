@@ -24,7 +24,7 @@ func (i *instance) Evaluate(ctx context.Context, c plugin.Config, reqs []*sdk.Ev
 	r := &request{op: abi.OpEvaluate, kind: sdk.KindEvaluator, config: c}
 	for _, req := range reqs {
 		item := *req
-		item.Call = i.tell(item.Call)
+		item.Call = i.visibleCall(item.Call)
 		if err := r.add(item, item.RunID); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (i *instance) Generate(ctx context.Context, c plugin.Config, reqs []*sdk.Ge
 	r := &request{op: abi.OpGenerate, kind: sdk.KindGenerator, config: c}
 	for _, req := range reqs {
 		item := abi.Generate{GenerateRequest: *req, Emit: req.Emit != nil}
-		item.Call = i.tell(item.Call)
+		item.Call = i.visibleCall(item.Call)
 		if err := r.add(item, item.RunID); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	r := &request{op: abi.OpCorrect, kind: sdk.KindCorrector, config: c}
 	for _, req := range reqs {
 		item := *req
-		item.Call = i.tell(item.Call)
+		item.Call = i.visibleCall(item.Call)
 		if err := r.add(item, item.RunID); err != nil {
 			return nil, err
 		}
@@ -81,9 +81,9 @@ func (i *instance) Correct(ctx context.Context, c plugin.Config, reqs []*sdk.Cor
 	return batch(ctx, i, r, check.CorrectResponse, func(r *sdk.CorrectResponse) *map[string]string { return &r.Metadata })
 }
 
-// tell is what the plugin may know of its place in a run: a pure one doesn't know
+// visibleCall is what the plugin may know of its place in a run: a pure one doesn't know
 // what would make equal calls differ.
-func (i *instance) tell(c sdk.Call) sdk.Call {
+func (i *instance) visibleCall(c sdk.Call) sdk.Call {
 	if i.pure {
 		c.RunID, c.IdempotencyKey = "", ""
 	}

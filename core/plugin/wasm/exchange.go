@@ -58,7 +58,7 @@ func (i *instance) try(ctx context.Context, r *request) ([]byte, int64, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		reply, err := i.ask(ctx, g, r)
+		reply, err := i.callGuest(ctx, g, r)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -76,8 +76,8 @@ func forgotten(reply []byte) bool {
 	return sdk.ReasonOf(err) == "config_unknown"
 }
 
-// ask makes one call on a guest, in the state that it has.
-func (i *instance) ask(ctx context.Context, g *guest, r *request) ([]byte, error) {
+// callGuest makes one call on a guest, in the state that it has.
+func (i *instance) callGuest(ctx context.Context, g *guest, r *request) ([]byte, error) {
 	g.ctx, g.emit, g.emitted, g.asked, g.runID = ctx, r.emit, 0, 0, r.runID
 	g.state = nil
 	g.calls++
@@ -224,7 +224,7 @@ func (i *instance) makeSnapshot(ctx context.Context, key snapshotKey, r *request
 
 // prepare has a guest prepare a request's config.
 func (i *instance) prepare(ctx context.Context, g *guest, r *request) error {
-	reply, err := i.ask(ctx, g, &request{op: abi.OpPrepare, kind: r.kind, config: r.config})
+	reply, err := i.callGuest(ctx, g, &request{op: abi.OpPrepare, kind: r.kind, config: r.config})
 	if err != nil {
 		return err
 	}

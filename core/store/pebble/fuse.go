@@ -25,7 +25,7 @@ import (
 // Pebble needs it because Pebble ends the program when its log or manifest can't be
 // written: it panics in the middle of a rotation with a mutex in a state that no recover
 // can repair, or continues with an inconsistent manifest in memory. So these writes seem
-// to succeed to Pebble, see stoicFile, and the commit asks the fuse before it
+// to succeed to Pebble, see toleratedFile, and the commit asks the fuse before it
 // acknowledges anything. All other refused writes return the error: for example tables,
 // which Pebble then tries to make again.
 //
@@ -152,9 +152,9 @@ func (s fuseFS) own(name string) bool {
 	return s.PathJoin(name) == dir || s.PathDir(name) == dir
 }
 
-// stoic reports whether a file is one whose failure Pebble can't handle: a log, a
+// tolerated reports whether a file is one whose failure Pebble can't handle: a log, a
 // manifest, or the marker that names the manifest.
-func stoic(name string) bool {
+func tolerated(name string) bool {
 	base := baseName(name)
 	return strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
 }
@@ -195,11 +195,11 @@ func (s fuseFS) open(name string, open func() (vfs.File, error)) (f vfs.File, er
 		f, err = open()
 		return err
 	})
-	if stoic(name) || s.opening() {
+	if tolerated(name) || s.opening() {
 		if err != nil {
 			f = vfs.NewMemFile(nil)
 		}
-		return stoicFile{fuseFile{f, s.fuse, manifestOf(name)}, !stoic(name)}, nil
+		return toleratedFile{fuseFile{f, s.fuse, manifestOf(name)}, !tolerated(name)}, nil
 	}
 	if err != nil {
 		if blown {
@@ -253,7 +253,7 @@ func (s fuseFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil || !s.own(name) {
 		return f, err
 	}
-	return stoicFile{fuseFile: fuseFile{f, s.fuse, ""}}, nil
+	return toleratedFile{fuseFile: fuseFile{f, s.fuse, ""}}, nil
 }
 
 // Link implements vfs.FS.

@@ -51,18 +51,18 @@ func (f fuseFile) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// stoicFile is a log, a manifest or a folder, or any file while Pebble opens: files whose
+// toleratedFile is a log, a manifest or a folder, or any file while Pebble opens: files whose
 // failure Pebble can't handle. To Pebble it always succeeds; the fuse has the real
 // result.
-type stoicFile struct {
+type toleratedFile struct {
 	fuseFile
-	// opening is whether it is stoic only while Pebble opens. A table that was begun then may
+	// opening is whether its errors are tolerated only while Pebble opens. A table that was begun then may
 	// be written to its end later, when nobody asks the fuse before Pebble reads the table.
 	opening bool
 }
 
 // seen is the error that Pebble gets for a failure.
-func (f stoicFile) seen(err error) error {
+func (f toleratedFile) seen(err error) error {
 	if f.opening && f.fuse.serving.Load() {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f stoicFile) seen(err error) error {
 }
 
 // Write implements vfs.File.
-func (f stoicFile) Write(p []byte) (int, error) {
+func (f toleratedFile) Write(p []byte) (int, error) {
 	n, err := f.fuseFile.Write(p)
 	if err = f.seen(err); err != nil {
 		return n, err
@@ -79,19 +79,19 @@ func (f stoicFile) Write(p []byte) (int, error) {
 }
 
 // Sync implements vfs.File.
-func (f stoicFile) Sync() error { return f.seen(f.fuseFile.Sync()) }
+func (f toleratedFile) Sync() error { return f.seen(f.fuseFile.Sync()) }
 
 // SyncData implements vfs.File.
-func (f stoicFile) SyncData() error { return f.seen(f.fuseFile.SyncData()) }
+func (f toleratedFile) SyncData() error { return f.seen(f.fuseFile.SyncData()) }
 
 // SyncTo implements vfs.File.
-func (f stoicFile) SyncTo(length int64) (bool, error) {
+func (f toleratedFile) SyncTo(length int64) (bool, error) {
 	full, err := f.fuseFile.SyncTo(length)
 	return full, f.seen(err)
 }
 
 // Close implements vfs.File.
-func (f stoicFile) Close() error {
+func (f toleratedFile) Close() error {
 	err := f.File.Close()
 	if err != nil {
 		f.fuse.blow(err)
@@ -100,7 +100,7 @@ func (f stoicFile) Close() error {
 }
 
 // Stat implements vfs.File. Pebble asks it for the size of a log that it reuses.
-func (f stoicFile) Stat() (vfs.FileInfo, error) {
+func (f toleratedFile) Stat() (vfs.FileInfo, error) {
 	info, err := f.File.Stat()
 	if err != nil {
 		f.fuse.blow(err)

@@ -55,7 +55,7 @@ func (s *Store) sync(g *group) error {
 	}
 	if g.err = s.fuse.err(); g.err != nil {
 		s.newest.CompareAndSwap(g, nil) // later views don't wait for a group that failed
-		s.snapshots.give(snap)
+		s.snapshots.release(snap)
 	} else {
 		s.snapshots.advance(snap)
 		_ = end.Close() // only returns memory, which a failed sync may still use

@@ -147,8 +147,8 @@ func (h *history) move(e *list.Element, reads *readSet) (moved bool) {
 	return true
 }
 
-// look returns the hot value of a key, if it is what a transaction sees at its moment.
-func (h *history) look(e *list.Element, key string) (v hotValue, known bool) {
+// hotValue returns the hot value of a key, if it is what a transaction sees at its moment.
+func (h *history) hotValue(e *list.Element, key string) (v hotValue, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if v, known = h.hot.get(key); known && h.wrote(moment(e), key) {

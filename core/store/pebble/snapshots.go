@@ -45,8 +45,8 @@ type snapshot struct {
 	users int
 }
 
-// take returns a snapshot with all commits that are acknowledged. It must be given back.
-func (s *snapshots) take() *snapshot {
+// acquire returns a snapshot with all commits that are acknowledged. It must be given back.
+func (s *snapshots) acquire() *snapshot {
 	s.mu.Lock()
 	before := s.current
 	if before == nil || !s.synced && before.commits != s.commits() {
@@ -57,7 +57,7 @@ func (s *snapshots) take() *snapshot {
 	taken := s.current
 	taken.users++
 	s.mu.Unlock()
-	s.give(before)
+	s.release(before)
 	return taken
 }
 
@@ -83,11 +83,11 @@ func (s *snapshots) advance(to *snapshot) {
 		s.current, to = to, s.current
 	}
 	s.mu.Unlock()
-	s.give(to)
+	s.release(to)
 }
 
-// give gives a snapshot back; nil is none. The last user's call closes it.
-func (s *snapshots) give(back *snapshot) {
+// release gives a snapshot back; nil is none. The last user's call closes it.
+func (s *snapshots) release(back *snapshot) {
 	if back == nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (s *snapshots) renew() map[*snapshot]time.Time {
 	s.current = nil
 	s.renewals++
 	s.mu.Unlock()
-	s.give(last)
+	s.release(last)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.open)

@@ -111,8 +111,8 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 		return err
 	}
 	defer s.users.Done()
-	snap := s.snapshots.take()
-	defer s.snapshots.give(snap)
+	snap := s.snapshots.acquire()
+	defer s.snapshots.release(snap)
 	t := &tx{store: s, snap: snap.Snapshot}
 	defer t.end()
 	var last *group

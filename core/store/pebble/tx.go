@@ -53,7 +53,7 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	}
 	name, h := string(key), t.store.history
 	for {
-		v, known := h.look(t.begun, name)
+		v, known := h.hotValue(t.begun, name)
 		outdated := false
 		if !known {
 			var err error

@@ -203,12 +203,12 @@ func (s *Store) outcome(c *conn, rows []row, b *batch) (changes, error) {
 		return changes{}, sdk.Errorf(sdk.Incompatible, "store_isolation", "the database %s has another default of transaction_isolation than read committed", s.pool.name).
 			WithHint("set default_transaction_isolation to read committed for the user of the store")
 	}
-	return s.learn(rows, b.ranges), nil
+	return s.noteChanges(rows, b.ranges), nil
 }
 
-// learn notes what the database found changed of what was read. What was taken as absent
+// noteChanges notes what the database found changed of what was read. What was taken as absent
 // because of a new id, another host has written: it isn't guessed again.
-func (s *Store) learn(rows []row, ranges []readRange) changes {
+func (s *Store) noteChanges(rows []row, ranges []readRange) changes {
 	changed := changes{keys: map[string]struct{}{}, ranges: map[int]struct{}{}}
 	for _, r := range rows {
 		switch toNumber(r[0]) {
@@ -268,7 +268,7 @@ func (s *Store) check(ctx context.Context, r *readSet) (changes, error) {
 	if err != nil {
 		return changes{}, err
 	}
-	return s.learn(rows, r.ranges), nil
+	return s.noteChanges(rows, r.ranges), nil
 }
 
 // commitStatements are the two of a commit.

@@ -9,10 +9,10 @@ import (
 // keptStatements is where a connection notes the names of the statements that its session keeps.
 const keptStatements = "kept"
 
-// unkept reports whether an error means that the session doesn't have a named statement, has one
+// notPrepared reports whether an error means that the session doesn't have a named statement, has one
 // that another client of a pooler named, or has a plan that a change of the table made
 // useless.
-func unkept(err error) bool {
+func notPrepared(err error) bool {
 	state := stateOf(err)
 	return state == "26000" || state == "42P05" || state == "0A000"
 }
@@ -29,7 +29,7 @@ func (c *conn) names(ctx context.Context, statements []statement) ([]string, err
 		}
 		name, err := c.keep(ctx, &statements[i])
 		switch {
-		case unkept(err):
+		case notPrepared(err):
 			c.pool.unnamed.Store(true)
 		case err != nil:
 			return nil, err
@@ -66,7 +66,7 @@ func (c *conn) keep(ctx context.Context, s *statement) (string, error) {
 // sent without names, and so are all after it.
 func (c *conn) sendNamed(ctx context.Context, names []string, statements []statement) ([][]row, error) {
 	rows, err := c.sendBy(ctx, names, statements)
-	if unkept(err) {
+	if notPrepared(err) {
 		c.pool.unnamed.Store(true)
 		return c.send(ctx, statements...)
 	}

@@ -73,7 +73,7 @@ func (p *pool) get(ctx context.Context, s slots) (*conn, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	c, err := p.take(ctx)
+	c, err := p.acquire(ctx)
 	if err != nil {
 		<-s
 		return nil, err
@@ -81,7 +81,7 @@ func (p *pool) get(ctx context.Context, s slots) (*conn, error) {
 	return &conn{c, p, s}, nil
 }
 
-func (p *pool) take(ctx context.Context) (*pgconn.PgConn, error) {
+func (p *pool) acquire(ctx context.Context) (*pgconn.PgConn, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()

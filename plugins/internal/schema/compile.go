@@ -147,7 +147,7 @@ func (s *Schema) Begin() (*Check, error) {
 func (c *Check) End(err *error) {
 	switch p := recover().(type) {
 	case nil:
-	case tooDear:
+	case costError:
 		*err = p.err
 	default:
 		panic(p)

@@ -81,15 +81,15 @@ func many(n float64) string {
 // budget is what a check may still cost, in steps.
 type budget struct{ left int }
 
-// tooDear is what ends a check that costs too much, as a panic that [Check.End] recovers: the
+// costError is what ends a check that costs too much, as a panic that [Check.End] recovers: the
 // engine has no other way to end.
-type tooDear struct{ err error }
+type costError struct{ err error }
 
 func (b *budget) spend(steps int) {
 	if b.left -= steps; b.left >= 0 {
 		return
 	}
-	panic(tooDear{sdk.Errorf(sdk.Invalid, "schema_invalid",
+	panic(costError{sdk.Errorf(sdk.Invalid, "schema_invalid",
 		"the schema has more than %d rules to check for this output: a rule counts once for each value, and for each path through the schema that leads to it", MaxSteps).
 		WithHint("refer to a definition once instead of repeating it in allOf, anyOf or oneOf, and let every alternative begin with what tells it apart").
 		WithDetail(sdk.PermanentDetail, true)})
@@ -212,7 +212,7 @@ func (b *budget) boundPatterns(c *jsonschema.Compiler) {
 func (p *boundedPattern) MatchString(text string) bool {
 	steps := len(text) * p.size
 	if steps > maxMatchSteps {
-		panic(tooDear{sdk.Errorf(sdk.Invalid, "pattern_too_dear", "the pattern %s would take too long on a text of %d bytes", shorten(p.re.String(), maxShown), len(text)).
+		panic(costError{sdk.Errorf(sdk.Invalid, "pattern_too_dear", "the pattern %s would take too long on a text of %d bytes", shorten(p.re.String(), maxShown), len(text)).
 			WithHint("repeat less in the pattern, as {1000} makes a thousand copies, or limit the text by maxLength in an earlier step").
 			WithDetail(sdk.PermanentDetail, true)})
 	}

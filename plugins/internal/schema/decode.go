@@ -45,7 +45,7 @@ func Decode(data []byte, maxBytes int) (any, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, sdk.Errorf(sdk.Invalid, "json_invalid", "not JSON: more text after the value")
 	}
-	return tameNumbers(v)
+	return boundNumbers(v)
 }
 
 func limit(format string, args ...any) *sdk.Error {
@@ -77,10 +77,10 @@ func Measure(data []byte) (depth, values int) {
 	return depth, values
 }
 
-// tameNumbers refuses numbers whose exact form would be huge, and writes a negative
+// boundNumbers refuses numbers whose exact form would be huge, and writes a negative
 // zero as 0. The two are equal, but gojsonschema's enum and uniqueItems treat them as
 // two values.
-func tameNumbers(v any) (any, error) {
+func boundNumbers(v any) (any, error) {
 	var err error
 	switch v := v.(type) {
 	case json.Number:
@@ -90,13 +90,13 @@ func tameNumbers(v any) (any, error) {
 		return v, CheckNumber(v.String())
 	case []any:
 		for i, e := range v {
-			if v[i], err = tameNumbers(e); err != nil {
+			if v[i], err = boundNumbers(e); err != nil {
 				return nil, err
 			}
 		}
 	case map[string]any:
 		for k, e := range v {
-			if v[k], err = tameNumbers(e); err != nil {
+			if v[k], err = boundNumbers(e); err != nil {
 				return nil, err
 			}
 		}

@@ -40,7 +40,7 @@ func (c *caller) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Cor
 }
 
 func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(string)) (json.RawMessage, *reply, error) {
-	r, err := c.client.ask(ctx, &question{
+	r, err := c.client.callModel(ctx, &question{
 		messages:       c.config.messages,
 		sampling:       c.config.sampling,
 		idempotencyKey: idempotencyKey,

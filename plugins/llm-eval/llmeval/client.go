@@ -73,10 +73,10 @@ type client struct {
 	dialects *dialects
 }
 
-// ask sends a question, with what a person doesn't see in its messages made visible
+// callModel sends a question, with what a person doesn't see in its messages made visible
 // ([sdk.Visible]): they may repeat recalled text. It tries again if a fault may be temporary, and in
 // another dialect if the endpoint refuses this one.
-func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
+func (c *client) callModel(ctx context.Context, q *question) (*reply, error) {
 	q.messages = slices.Clone(q.messages) // a config's are used again
 	for i := range q.messages {
 		q.messages[i].Content = sdk.Visible(q.messages[i].Content)
@@ -88,7 +88,7 @@ func (c *client) ask(ctx context.Context, q *question) (*reply, error) {
 		total += tries
 		if err == nil {
 			if x.dialect != known {
-				c.dialects.learn(c.endpoint, x.dialect)
+				c.dialects.remember(c.endpoint, x.dialect)
 			}
 			x.reply.tries = total
 			x.reply.notSent = x.dialect.notSent(q)

@@ -200,8 +200,8 @@ func (d *dialects) of(e *endpoint) dialect {
 	return d.byModel[modelName{e.url, e.model}]
 }
 
-// learn records a dialect in which the model replied.
-func (d *dialects) learn(e *endpoint, learned dialect) {
+// remember records a dialect in which the model replied.
+func (d *dialects) remember(e *endpoint, learned dialect) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.byModel) >= maxDialects {

@@ -26,7 +26,7 @@ func (j *judge) Evaluate(ctx context.Context, req *sdk.EvaluateRequest) (*sdk.Ev
 	if q.defaultTemperature {
 		q.sampling.temperature = new(float64) // 0: the same output gets the same verdict
 	}
-	r, err := j.client.ask(ctx, q)
+	r, err := j.client.callModel(ctx, q)
 	if err != nil {
 		return nil, err
 	}

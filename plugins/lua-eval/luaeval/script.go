@@ -20,7 +20,7 @@ type script struct {
 // compile checks a script by making its first state.
 func compile(c *config) (runner, error) {
 	s := &script{config: *c, idle: make(chan *state, parallel(dataLimit()))}
-	first, err := s.take()
+	first, err := s.acquire()
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func compile(c *config) (runner, error) {
 	return s, nil
 }
 
-func (s *script) take() (*state, error) {
+func (s *script) acquire() (*state, error) {
 	select {
 	case st := <-s.idle:
 		st.wake()
@@ -64,7 +64,7 @@ func (s *script) run(ctx context.Context, g *globals) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, s.stopped(err)
 	}
-	st, err := s.take()
+	st, err := s.acquire()
 	if err != nil {
 		return nil, err
 	}

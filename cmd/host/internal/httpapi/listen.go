@@ -181,7 +181,7 @@ func refuseFull(c net.Conn) {
 // slot is a connection that has one of the listener's places.
 type slot struct {
 	net.Conn
-	place *share.Place
+	place *share.Slot
 
 	mu sync.Mutex
 	// stranger is whether none of its requests has shown whom it is from, and tenant whom the last

@@ -75,7 +75,7 @@ func New(o Options) *Verifier {
 	if connections == nil {
 		connections = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	}
-	transport := &sparing{transport: connections, clock: o.Clock, asked: map[string]time.Time{}}
+	transport := &fetchLimiter{transport: connections, clock: o.Clock, asked: map[string]time.Time{}}
 	return &Verifier{options: o, logins: newLogins(), client: &http.Client{Transport: transport, Timeout: fetchTime}, exchange: &http.Client{
 		Transport: connections, Timeout: fetchTime,
 		// A redirect would send the code and the client's secret elsewhere.
@@ -149,8 +149,8 @@ func (v *Verifier) known() *oidc.Provider {
 // errSpared is the error of a request that comes too soon.
 var errSpared = errors.New("it was asked just now")
 
-// sparing sends a request for each URL at most once in [fetchEvery].
-type sparing struct {
+// fetchLimiter sends a request for each URL at most once in [fetchEvery].
+type fetchLimiter struct {
 	transport *http.Transport
 	clock     core.Clock
 
@@ -159,7 +159,7 @@ type sparing struct {
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *fetchLimiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	now, name := s.clock.Now(), r.URL.String()
 	s.mu.Lock()
 	last, known := s.asked[name]
@@ -175,4 +175,4 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections is for [http.Client.CloseIdleConnections].
-func (s *sparing) CloseIdleConnections() { s.transport.CloseIdleConnections() }
+func (s *fetchLimiter) CloseIdleConnections() { s.transport.CloseIdleConnections() }

@@ -159,7 +159,7 @@ func loadMemories(v *visit) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	var states []chart.Place
+	var states []chart.GridState
 	var names []core.MemoryState
 	for _, s := range flowing {
 		box := chart.State{Name: stateName(s.state), Class: s.class, URL: v.with("state", string(s.state), "page_token", "", "q", "")}
@@ -173,7 +173,7 @@ func loadMemories(v *visit) (*content, error) {
 		default:
 			names = append(names, s.state)
 		}
-		states = append(states, chart.Place{Col: s.col, Row: s.row, State: box})
+		states = append(states, chart.GridState{Col: s.col, Row: s.row, State: box})
 	}
 	d.States, d.Flow = choices(v, "state", "all", names), chart.Cycle("Memories by state", states, movesOf(moved, limits))
 	for i := range d.States {

@@ -83,9 +83,9 @@ func termOf(t memory.ScoreTerm) scoreTerm {
 // maxCourse is how many turns the chart of a score shows: the newest.
 const maxCourse = 100
 
-// courseOf draws a memory's score at the turns that recalled it, from its history, and now, over
+// stateChart draws a memory's score at the turns that recalled it, from its history, and now, over
 // the thresholds of its namespace.
-func courseOf(e *memory.Explanation) *chart.Chart {
+func stateChart(e *memory.Explanation) *chart.Chart {
 	if e.Memory == nil || e.Thresholds == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func loadMemory(v *visit) (*content, error) {
 	for _, t := range e.Terms {
 		d.Score = append(d.Score, termOf(t))
 	}
-	d.Reasons, d.Course = reasonsOf(e.Why), courseOf(e)
+	d.Reasons, d.Course = reasonsOf(e.Why), stateChart(e)
 	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
 }
 

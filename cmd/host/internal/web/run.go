@@ -23,10 +23,10 @@ import (
 // visit's attempts in full, with its changes since another attempt. The address names the
 // visit and the attempts.
 
-// maxCards is how many attempts are in a row, and maxTold how many snapshots are listed.
+// maxCards is how many attempts are in a row, and maxSnapshots how many snapshots are listed.
 const (
-	maxCards = 24
-	maxTold  = 5
+	maxCards     = 24
+	maxSnapshots = 5
 )
 
 // runData is what the page of a run shows.
@@ -58,9 +58,9 @@ type runData struct {
 	Budgets     []budget    `json:"budgets"`
 	Texts       []namedText `json:"texts"`
 	Replay      *replayView `json:"replay,omitempty"`
-	// Told are snapshots of its session, and AllTold leads to all of them.
-	Told    []*inject.Snapshot `json:"-"`
-	AllTold string             `json:"-"`
+	// Snapshots are snapshots of its session, and AllTold leads to all of them.
+	Snapshots    []*inject.Snapshot `json:"-"`
+	AllSnapshots string             `json:"-"`
 	// HasTurns is whether its session has turns that the visitor may see.
 	HasTurns bool   `json:"-"`
 	Live     string `json:"-"`
@@ -132,10 +132,10 @@ func loadRun(v *visit) (*content, error) {
 	if loop := visitOf(r.Loops, v.number("visit")); loop != nil {
 		d.attempts(v, r, loop)
 	}
-	if d.Told, err = v.snapshotsOf(r.Namespace, d.Session, maxTold); err != nil {
+	if d.Snapshots, err = v.snapshotsOf(r.Namespace, d.Session, maxSnapshots); err != nil {
 		return nil, err
 	}
-	d.AllTold = "/snapshots?" + url.Values{"namespace": {r.Namespace}, "session": {d.Session}}.Encode()
+	d.AllSnapshots = "/snapshots?" + url.Values{"namespace": {r.Namespace}, "session": {d.Session}}.Encode()
 	if err := d.diff(v); err != nil {
 		return nil, err
 	}

@@ -130,7 +130,7 @@ func (s *searcher) findID(v *visit, query string, found *foundOfKind) error {
 			found.Hits = append(found.Hits, hit{Title: id, ID: id, URL: s.page(id)})
 		}
 		found.Partial = true
-	case !unfound(err):
+	case !isNotFound(err):
 		return err
 	}
 	return nil
@@ -138,15 +138,15 @@ func (s *searcher) findID(v *visit, query string, found *foundOfKind) error {
 
 // findWords finds the things that have all words of a query.
 func (s *searcher) findWords(v *visit, query string, found *foundOfKind) error {
-	if err := s.byWords(v, query, found); err != nil && !unfound(err) {
+	if err := s.byWords(v, query, found); err != nil && !isNotFound(err) {
 		return err
 	}
 	return nil
 }
 
-// unfound reports whether an error only means that nothing was found that the caller may
+// isNotFound reports whether an error only means that nothing was found that the caller may
 // see.
-func unfound(err error) bool {
+func isNotFound(err error) bool {
 	return slices.Contains([]sdk.Code{sdk.NotFound, sdk.Denied, sdk.Invalid}, sdk.CodeOf(err))
 }
 
@@ -265,7 +265,7 @@ func recallEach(v *visit, found *foundOfKind, recall func(core.RecallFilter) ([]
 	var all []scored
 	for _, at := range places {
 		list, err := recall(at)
-		if err != nil && !unfound(err) {
+		if err != nil && !isNotFound(err) {
 			return err
 		}
 		all = append(all, list...)

@@ -93,7 +93,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 		if len(batch) == 0 {
 			continue
 		}
-		made, err := e.ask(ctx, batch, dims)
+		made, err := e.callModel(ctx, batch, dims)
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +136,8 @@ func beginning(text string, most int) string {
 	return text[:most]
 }
 
-// ask makes an exchange, and repeats it if that may help.
-func (e *Embedder) ask(ctx context.Context, texts []string, dims int) ([][]float32, error) {
+// callModel makes an exchange, and repeats it if that may help.
+func (e *Embedder) callModel(ctx context.Context, texts []string, dims int) ([][]float32, error) {
 	key, err := e.key()
 	if err != nil {
 		return nil, err

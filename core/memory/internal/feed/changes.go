@@ -76,7 +76,7 @@ type changes struct {
 func readChanges(ctx context.Context, r core.Reader, namespace string, after uint64) (*changes, uint64, error) {
 	c := &changes{memories: map[string]bool{}, vectors: map[string]bool{}, knowledge: map[string]bool{}}
 	head, err := journal.Since(r, journal.NamespaceStream(namespace), after, func(e journal.Entry) error {
-		c.take(&e)
+		c.noteEntry(&e)
 		return ctx.Err()
 	})
 	if journal.IsGone(err) || journal.IsBroken(err) {
@@ -85,8 +85,8 @@ func readChanges(ctx context.Context, r core.Reader, namespace string, after uin
 	return c, head.Seq, err
 }
 
-// take notes the changes that an entry reports.
-func (c *changes) take(e *journal.Entry) {
+// noteEntry notes the changes that an entry reports.
+func (c *changes) noteEntry(e *journal.Entry) {
 	switch {
 	case e.Is(journal.RecordsWritten{}):
 		written, ok := journal.As[journal.RecordsWritten](e)

@@ -12,9 +12,9 @@ import (
 )
 
 // Probe reports that nothing confines plugins here.
-func Probe() Status { return look() }
+func Probe() Status { return probe() }
 
-func look() Status {
+func probe() Status {
 	return Status{Missing: []string{"there is no sandbox for " + runtime.GOOS + " on " + runtime.GOARCH}}
 }
 

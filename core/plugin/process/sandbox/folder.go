@@ -66,8 +66,8 @@ var errTaken = errors.New("the folder is taken")
 
 func (f *folder) name() string { return filepath.Base(f.path) }
 
-// give makes the folder belong to a user.
-func (f *folder) give(user uint32) error { return os.Chown(f.path, int(user), int(user)) }
+// chown makes the folder belong to a user.
+func (f *folder) chown(user uint32) error { return os.Chown(f.path, int(user), int(user)) }
 
 func (f *folder) remove() {
 	removeTree(f.path)

@@ -21,7 +21,7 @@ import (
 // Probe checks what this system supports. It starts a process that ends at once, to find
 // out whether it may have a namespace, and makes and removes control groups.
 func Probe() Status {
-	s, found := look(), tryNamespaces()
+	s, found := probe(), tryNamespaces()
 	if os.Geteuid() != 0 {
 		s.networked(found.network)
 	}
@@ -64,8 +64,8 @@ func (s *Status) grouped(version string) {
 	}
 }
 
-// look does what Probe does, except for what takes time and matters to few plugins.
-func look() Status {
+// probe does what Probe does, except for what takes time and matters to few plugins.
+func probe() Status {
 	s := Status{NoNewPrivs: true, Rlimits: true, Landlock: landlockABI(), Seccomp: hasSeccomp()}
 	if why := noUsers(); why != "" && os.Geteuid() == 0 {
 		s.Missing = append(s.Missing, "users of their own: "+why)

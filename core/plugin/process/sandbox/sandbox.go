@@ -54,7 +54,7 @@ type namespaces struct{ pids, network bool }
 // Sandbox opens cells. It is safe for concurrent use.
 type Sandbox struct {
 	options    Options
-	look       func() Status
+	probe      func() Status
 	namespaces func() namespaces
 	sweep      sync.Once
 
@@ -68,7 +68,7 @@ func New(o Options) *Sandbox {
 		o.Mode = Prefer
 	}
 	return &Sandbox{
-		options: o, look: sync.OnceValue(look), namespaces: sync.OnceValue(tryNamespaces), users: map[uint32]bool{},
+		options: o, probe: sync.OnceValue(probe), namespaces: sync.OnceValue(tryNamespaces), users: map[uint32]bool{},
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Sandbox) status() Status {
 	if s.options.Mode == Off {
 		return off()
 	}
-	return s.look()
+	return s.probe()
 }
 
 // KeepFD is the descriptor of the file that [Cell.Command] passes on to the program.
@@ -129,9 +129,9 @@ func (c *Cell) settle() error {
 		if !c.status.User {
 			return nil
 		}
-		if user := FirstUser + uint32(f.number%Users); c.box.take(user) {
+		if user := FirstUser + uint32(f.number%Users); c.box.claimUser(user) {
 			c.user = user
-			if err = f.give(user); err != nil {
+			if err = f.chown(user); err != nil {
 				c.Close()
 			}
 			return err
@@ -140,7 +140,7 @@ func (c *Cell) settle() error {
 	}
 }
 
-func (s *Sandbox) take(user uint32) bool {
+func (s *Sandbox) claimUser(user uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	free := !s.users[user]

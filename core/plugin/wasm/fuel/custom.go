@@ -15,7 +15,7 @@ func dropAboutCode(m *module) {
 
 func customName(s section) string {
 	r := s.reader()
-	return string(r.take(r.u32()))
+	return string(r.bytes(r.u32()))
 }
 
 // aboutCode reports whether a custom section holds offsets of code, or indices
@@ -52,7 +52,7 @@ const (
 
 func (l *layout) rename(s section) ([]byte, error) {
 	r := s.reader()
-	out := appendName(nil, string(r.take(r.u32())))
+	out := appendName(nil, string(r.bytes(r.u32())))
 	for r.more() {
 		id := r.byte()
 		part := r.part(r.u32())
@@ -74,7 +74,7 @@ func (l *layout) rename(s section) ([]byte, error) {
 func (w *rewriter) functionNames(count uint32) {
 	for range count {
 		w.function()
-		w.take(w.u32())
+		w.bytes(w.u32())
 	}
 }
 
@@ -84,7 +84,7 @@ func (w *rewriter) innerNames(count uint32) {
 		w.function()
 		for range w.count() {
 			w.integer(maxLen32)
-			w.take(w.u32())
+			w.bytes(w.u32())
 		}
 	}
 }

@@ -64,13 +64,13 @@ func (c counter) below(dst []byte) []byte {
 	return emit(appendS64(emit(c.read(dst), opI64Const), 0), opI64LtS)
 }
 
-// ask calls the host, which leaves the counter at zero or above.
-func (c counter) ask(dst []byte) []byte { return c.load(emitIndex(dst, opCall, c.refill)) }
+// callRefill calls the host, which leaves the counter at zero or above.
+func (c counter) callRefill(dst []byte) []byte { return c.load(emitIndex(dst, opCall, c.refill)) }
 
 // check asks the host if the counter is below zero.
 func (c counter) check(dst []byte) []byte {
 	dst = append(emit(c.below(dst), opIf), typeEmpty)
-	return emit(c.ask(dst), opEnd)
+	return emit(c.callRefill(dst), opEnd)
 }
 
 // wrapsOfLoop is how many labels beginLoop puts between a loop and what is around it.
@@ -103,7 +103,7 @@ func (c counter) beginLoop(dst, blockType []byte) []byte {
 
 func (c counter) endLoop(dst []byte) []byte {
 	dst = emitIndex(emit(dst, opEnd), opBr, 2)
-	dst = emitIndex(c.ask(emit(dst, opEnd)), opBr, 0)
+	dst = emitIndex(c.callRefill(emit(dst, opEnd)), opBr, 0)
 	return emit(emit(dst, opEnd), opEnd)
 }
 

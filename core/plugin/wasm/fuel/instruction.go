@@ -78,13 +78,13 @@ func (d *decoder) immediates() {
 	switch s := shapeOf(d.in.op); s {
 	case shapePlain:
 	case shapeByte:
-		d.take(1)
+		d.bytes(1)
 	case shapeBytes4:
-		d.take(4)
+		d.bytes(4)
 	case shapeBytes8:
-		d.take(8)
+		d.bytes(8)
 	case shapeBytes16:
-		d.take(16)
+		d.bytes(16)
 	case shapeInt32, shapeIndex:
 		d.integer(maxLen32)
 	case shapeInt64:
@@ -130,7 +130,7 @@ func (d *decoder) memory(lane bool) {
 	}
 	d.integer(maxLen32)
 	if lane {
-		d.take(1)
+		d.bytes(1)
 	}
 }
 

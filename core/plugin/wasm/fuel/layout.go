@@ -108,10 +108,10 @@ const (
 
 func (l *layout) surveyImports(r *reader) {
 	for range r.count() {
-		if string(r.take(r.u32())) == ImportModule {
+		if string(r.bytes(r.u32())) == ImportModule {
 			r.fail("an import from %q, which is reserved,", ImportModule)
 		}
-		r.take(r.u32())
+		r.bytes(r.u32())
 		switch kind := r.byte(); kind {
 		case kindFunction:
 			r.integer(maxLen32)

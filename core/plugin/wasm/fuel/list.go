@@ -7,7 +7,7 @@ func (w *rewriter) tables(count uint32) {
 	for range count {
 		init := w.more() && w.data[w.pos] == tableWithInit
 		if init {
-			w.take(2) // itself and a reserved byte
+			w.bytes(2) // itself and a reserved byte
 		}
 		w.valueType()
 		w.limits()
@@ -27,7 +27,7 @@ func (w *rewriter) globals(count uint32) {
 
 func (w *rewriter) exports(count uint32) {
 	for range count {
-		if string(w.take(w.u32())) == Global {
+		if string(w.bytes(w.u32())) == Global {
 			w.fail("an export of the name %q, which is reserved,", Global)
 		}
 		switch kind := w.byte(); kind {

@@ -73,7 +73,7 @@ func (m *meter) begin(w *rewriter, locals uint64) {
 	m.open = m.open[:0]
 	m.dead = false
 	m.point(w, w.pos, editChecked)
-	m.pay(w, 1+int64(locals/8))
+	m.charge(w, 1+int64(locals/8))
 }
 
 // step walks over the instruction that was read.
@@ -87,22 +87,22 @@ func (m *meter) step(w *rewriter) {
 	case opEnd:
 		m.leave(w)
 	case opUnreachable:
-		m.pay(w, 1)
+		m.charge(w, 1)
 		m.dead = true
 	case opReturn, opReturnCall, opReturnCallIndirect, opReturnCallRef, opThrow, opThrowRef:
-		m.pay(w, 1)
+		m.charge(w, 1)
 		m.escape(0)
 		m.dead = true
 	case opBr, opBrTable:
-		m.pay(w, 1)
+		m.charge(w, 1)
 		m.branch(w)
 		m.dead = true
 	case opBrIf, opBrOnNull, opBrOnNonNull:
-		m.pay(w, 1)
+		m.charge(w, 1)
 		m.branch(w)
 		m.arm(w)
 	default:
-		m.pay(w, 1)
+		m.charge(w, 1)
 	}
 }
 
@@ -110,7 +110,7 @@ func (m *meter) step(w *rewriter) {
 func (m *meter) enter(w *rewriter) {
 	in := &w.in
 	if in.op == opIf {
-		m.pay(w, 1)
+		m.charge(w, 1)
 	}
 	m.frames = append(m.frames, frame{
 		open: len(m.open), dead: m.dead, kind: in.op, escape: math.MaxInt, wraps: m.frames[len(m.frames)-1].wraps,
@@ -134,7 +134,7 @@ func (m *meter) loop(w *rewriter) {
 		w.edits = append(w.edits, edit{at: in.at, end: in.end, kind: editLoop})
 		m.point(w, in.end, editCharge)
 	}
-	m.pay(w, 1)
+	m.charge(w, 1)
 }
 
 // elseArm continues from one arm of an if to the other.
@@ -201,8 +201,8 @@ func (m *meter) point(w *rewriter, at int, kind editKind) {
 	w.edits = append(w.edits, edit{at: at, end: at, kind: kind})
 }
 
-// pay charges the open point.
-func (m *meter) pay(w *rewriter, n int64) {
+// charge charges the open point.
+func (m *meter) charge(w *rewriter, n int64) {
 	if !m.dead {
 		w.edits[m.open[len(m.open)-1]].n += n
 	}

@@ -31,8 +31,8 @@ func (r *reader) byte() byte {
 	return b
 }
 
-// take reads the next n bytes, which stay part of the module.
-func (r *reader) take(n uint32) []byte {
+// bytes reads the next n bytes, which stay part of the module.
+func (r *reader) bytes(n uint32) []byte {
 	if uint64(n) > uint64(len(r.data)-r.pos) {
 		r.fail("a length of %d beyond the end", n)
 		return nil
@@ -45,7 +45,7 @@ func (r *reader) take(n uint32) []byte {
 // part reads the next n bytes as something to be read by itself.
 func (r *reader) part(n uint32) *reader {
 	base := r.base + r.pos
-	return &reader{data: r.take(n), base: base, err: r.err}
+	return &reader{data: r.bytes(n), base: base, err: r.err}
 }
 
 // u32 reads an unsigned 32-bit integer.

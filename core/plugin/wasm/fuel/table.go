@@ -46,7 +46,7 @@ func (d *decoder) tables() (tables []tableLimits, begin uint64) {
 	for range d.count() {
 		init := d.more() && d.data[d.pos] == tableWithInit
 		if init {
-			d.take(2) // itself and a reserved byte
+			d.bytes(2) // itself and a reserved byte
 		}
 		d.valueType()
 		t := tableLimits{at: d.pos, maximum: 1<<32 - 1}

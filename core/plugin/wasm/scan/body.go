@@ -174,9 +174,9 @@ func (s *scanner) plain(op byte) {
 	case op == 0x42:
 		s.integer(maxLen64)
 	case op == 0x43:
-		s.take(4)
+		s.bytes(4)
 	case op == 0x44:
-		s.take(8)
+		s.bytes(8)
 	default:
 		s.pos--
 		_ = s.invalid("an unknown instruction")
@@ -208,7 +208,7 @@ func (s *scanner) vector() {
 	case sub <= 0x0b, sub == 0x5c, sub == 0x5d: // loads and a store
 		s.memory()
 	case sub == 0x0c, sub == 0x0d: // v128.const, i8x16.shuffle
-		s.take(16)
+		s.bytes(16)
 	case sub >= 0x15 && sub <= 0x22: // lanes from and to scalars
 		s.byte()
 	case sub >= 0x54 && sub <= 0x5b: // lanes from and to memory

@@ -37,7 +37,7 @@ func (r *reader) byte() byte {
 	return b
 }
 
-func (r *reader) take(n uint32) []byte {
+func (r *reader) bytes(n uint32) []byte {
 	if r.err != nil {
 		return nil
 	}

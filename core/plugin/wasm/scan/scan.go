@@ -64,7 +64,7 @@ func Scan(module []byte) (Cost, error) {
 		return Cost{}, TooLarge(int64(len(module)))
 	}
 	r := &reader{data: module}
-	if string(r.take(8)) != "\x00asm\x01\x00\x00\x00" {
+	if string(r.bytes(8)) != "\x00asm\x01\x00\x00\x00" {
 		return Cost{}, r.invalid("no WebAssembly module of version 1")
 	}
 	s := &scanner{reader: r}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Place is a state at a place of a grid.
-type Place struct {
+// GridState is a state at a place of a grid.
+type GridState struct {
 	State
 	// Col and Row are counted from 0.
 	Col, Row int
@@ -30,16 +30,16 @@ const (
 )
 
 // x, y are the left upper corner of the state's box.
-func (p *Place) x() float64 { return 2 + stepX*float64(p.Col) }
-func (p *Place) y() float64 { return aboveAll + stepY*float64(p.Row) }
+func (p *GridState) x() float64 { return 2 + stepX*float64(p.Col) }
+func (p *GridState) y() float64 { return aboveAll + stepY*float64(p.Row) }
 
 // Cycle is states at their places with the moves between them, there and back. Moves between
 // neighbours are straight lines, side by side where they go both ways; moves that pass over
 // others are arcs, forward ones above the first row and backward ones below it. A move to or
 // from another row is for neighbours in a column.
-func Cycle(what string, states []Place, moves []Move) Chart {
+func Cycle(what string, states []GridState, moves []Move) Chart {
 	c := Chart{Head: []string{"", "now", "moved"}}
-	places, cols, rows := map[string]*Place{}, 0, 0
+	places, cols, rows := map[string]*GridState{}, 0, 0
 	var said []string
 	for i := range states {
 		s := &states[i]
@@ -77,7 +77,7 @@ func Cycle(what string, states []Place, moves []Move) Chart {
 }
 
 // box draws a state.
-func (d *drawing) box(p *Place) {
+func (d *drawing) box(p *GridState) {
 	x, y := p.x(), p.y()
 	if p.URL != "" {
 		d.add(`<a href="%s">`, p.URL)
@@ -90,7 +90,7 @@ func (d *drawing) box(p *Place) {
 }
 
 // move draws a move. both is whether there is one back.
-func (d *drawing) move(m Move, from, to *Place, both bool) {
+func (d *drawing) move(m Move, from, to *GridState, both bool) {
 	class, text := "edge", m.Text
 	if m.Rare {
 		class += " dash"

@@ -11,10 +11,10 @@ import (
 
 // TestCycle_HasMovesThereAndBack in its picture, its text and its table.
 func TestCycle_HasMovesThereAndBack(t *testing.T) {
-	place := func(name string, col, row int) chart.Place {
-		return chart.Place{State: chart.State{Name: name, Count: 7, Class: chart.OK, URL: "/at?a=1&b=2"}, Col: col, Row: row}
+	place := func(name string, col, row int) chart.GridState {
+		return chart.GridState{State: chart.State{Name: name, Count: 7, Class: chart.OK, URL: "/at?a=1&b=2"}, Col: col, Row: row}
 	}
-	c := chart.Cycle("States", []chart.Place{place("one", 0, 0), place("two", 1, 0), place("<three>", 2, 0), place("below", 1, 1)}, []chart.Move{
+	c := chart.Cycle("States", []chart.GridState{place("one", 0, 0), place("two", 1, 0), place("<three>", 2, 0), place("below", 1, 1)}, []chart.Move{
 		{From: "one", To: "two", Text: "used", Count: 21}, {From: "two", To: "one", Text: "back", Count: 5}, {From: "one", To: "<three>", Text: "far"},
 		{From: "<three>", To: "one", Text: "kept"}, {From: "two", To: "below", Text: "put away"}, {From: "below", To: "two", Text: "undone", Count: 1, Rare: true},
 		{From: "one", To: "nowhere", Text: "lost"},

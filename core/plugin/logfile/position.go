@@ -21,16 +21,16 @@ import (
 // network. A place has to outlive the renaming of files, and no number of a file means the
 // same on every system, so that it names its file by the first line, which never changes.
 
-// Place is a place in a plugin's log, behind a whole line. The zero value is before the first
+// Position is a place in a plugin's log, behind a whole line. The zero value is before the first
 // line that is kept.
-type Place struct {
+type Position struct {
 	// File names the file, and Offset is how many of its bytes are before the place.
 	File   string
 	Offset int64
 }
 
-// String is the place as a text that [ParsePlace] reads.
-func (p Place) String() string {
+// String is the place as a text that [ParsePosition] reads.
+func (p Position) String() string {
 	if p.File == "" {
 		p.File = noFile
 	}
@@ -42,18 +42,18 @@ const noFile = "0000000000000000"
 
 var placeForm = core.Pattern(`^([0-9a-f]{16})-([0-9]{1,18})$`)
 
-// ParsePlace reads a place.
-func ParsePlace(text string) (Place, error) {
+// ParsePosition reads a place.
+func ParsePosition(text string) (Position, error) {
 	parts := placeForm().FindStringSubmatch(text)
 	if parts == nil {
-		return Place{}, sdk.Errorf(sdk.Invalid, "after_invalid", "%q is no place in a log", core.Cut(text)).
+		return Position{}, sdk.Errorf(sdk.Invalid, "after_invalid", "%q is no place in a log", core.Cut(text)).
 			WithHint("give the next of an earlier answer").WithDetail("field", "after")
 	}
 	offset, _ := strconv.ParseInt(parts[2], 10, 64) // 18 digits fit
 	if parts[1] == noFile {
-		return Place{Offset: 0}, nil
+		return Position{Offset: 0}, nil
 	}
-	return Place{parts[1], offset}, nil
+	return Position{parts[1], offset}, nil
 }
 
 // logFile is one of a log's files, open.

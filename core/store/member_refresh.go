@@ -14,7 +14,7 @@ func (m *Member) watch(ctx context.Context) {
 	tick := time.NewTicker(m.lookEvery())
 	defer tick.Stop()
 	for {
-		m.look(ctx)
+		m.refresh(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -23,9 +23,9 @@ func (m *Member) watch(ctx context.Context) {
 	}
 }
 
-// look reads which hosts have a beat, and takes leases that no host holds. If a host's record
+// refresh reads which hosts have a beat, and takes leases that no host holds. If a host's record
 // is damaged, no beat is seen until the host writes the next one.
-func (m *Member) look(ctx context.Context) {
+func (m *Member) refresh(ctx context.Context) {
 	now := time.Now()
 	var hosts []HostRecord
 	var leases map[string]LeaseRecord

@@ -2,8 +2,8 @@ package share
 
 import "slices"
 
-// Place is a place that its holder can lose. Its methods are safe for concurrent use.
-type Place struct {
+// Slot is a place that its holder can lose. Its methods are safe for concurrent use.
+type Slot struct {
 	share *Share
 	of    *tenant
 	// stranger is whether nobody knows yet whose place it is.
@@ -22,26 +22,26 @@ type Place struct {
 // have at most half of the places. lose is called at most once with the result true, and
 // must return soon; it may be called with the share's lock held, so it must not call the
 // share. After that, Free does nothing.
-func (s *Share) Hold(name string, stranger bool, lose func() bool) *Place {
+func (s *Share) Hold(name string, stranger bool, lose func() bool) *Slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tenant(name)
 	crowded := stranger && t.taken >= Half(s.options.Places)
-	if crowded && !s.takeBack(func(p *Place) bool { return p.stranger && p.of == t }) ||
+	if crowded && !s.takeBack(func(p *Slot) bool { return p.stranger && p.of == t }) ||
 		!crowded && s.taken >= s.options.Places && !s.yield(t) {
 		s.drop(t)
 		return nil
 	}
 	t = s.tenant(name) // which may have lost its last place
 	s.give(t, 1)
-	p := &Place{share: s, of: t, stranger: stranger, lose: lose}
+	p := &Slot{share: s, of: t, stranger: stranger, lose: lose}
 	s.held = append(s.held, p)
 	return p
 }
 
 // yield makes one place free for a tenant.
 func (s *Share) yield(t *tenant) bool {
-	if s.takeBack(func(p *Place) bool { return p.stranger }) {
+	if s.takeBack(func(p *Slot) bool { return p.stranger }) {
 		return true
 	}
 	var most *tenant
@@ -51,11 +51,11 @@ func (s *Share) yield(t *tenant) bool {
 		}
 	}
 	return most != nil && most != t && most.taken > Half(s.options.Places) &&
-		s.takeBack(func(p *Place) bool { return p.of == most })
+		s.takeBack(func(p *Slot) bool { return p.of == most })
 }
 
 // takeBack takes the oldest of these places that its holder can lose.
-func (s *Share) takeBack(of func(*Place) bool) bool {
+func (s *Share) takeBack(of func(*Slot) bool) bool {
 	for i, p := range s.held {
 		if of(p) && p.lose() {
 			s.held = slices.Delete(s.held, i, i+1)
@@ -67,14 +67,14 @@ func (s *Share) takeBack(of func(*Place) bool) bool {
 }
 
 // end gives the place back. The lock is held.
-func (p *Place) end() {
+func (p *Slot) end() {
 	p.gone = true
 	p.share.give(p.of, -1)
 	p.share.drop(p.of)
 }
 
 // Known makes the place one of a tenant: whose it is has become known.
-func (p *Place) Known(name string) {
+func (p *Slot) Known(name string) {
 	s := p.share
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (p *Place) Known(name string) {
 }
 
 // Free gives the place back.
-func (p *Place) Free() {
+func (p *Slot) Free() {
 	s := p.share
 	s.mu.Lock()
 	defer s.mu.Unlock()
