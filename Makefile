@@ -27,6 +27,10 @@ LOAD_TIME ?= 15s
 HOSTILE_TIME ?= 10m
 # How many lives of each kind make lives lives.
 SEEDS ?= 10
+# The attack that make test-hostile measures; all of them if it is empty.
+HOSTILE_CASE ?=
+# With 1, make scale lets 64 callers share a session at length.
+SESSION_STRESS ?=
 # The data set of make recall-quality and guard-quality.
 DATA ?=
 

@@ -111,7 +111,7 @@ func engines(t *testing.T) []engine {
 	own := policy.New(policy.AllPoints(), policy.Options{})
 	return []engine{
 		{"Reflectory", func(in *policypoint.RetentionInput) (retained, error) {
-			out := own.Retention(context.Background(), in)
+			out := own.Retention(context.Background(), nil, in)
 			return retained{out.TTLScore, out.State}, nil
 		}},
 		{"OPA", newRego(t)},
