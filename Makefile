@@ -31,7 +31,7 @@ SEEDS ?= 10
 HOSTILE_CASE ?=
 # With 1, make scale lets 64 callers share a session at length.
 SESSION_STRESS ?=
-# The data set of make recall-quality and guard-quality.
+# The data set of make recall-quality, uses-quality and guard-quality.
 DATA ?=
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -251,6 +251,12 @@ lives: deps
 recall-quality:
 	@test -n "$(DATA)" || { echo "name the data: make recall-quality DATA=…/locomo10.json (github.com/snap-research/LoCoMo, data/locomo10.json)"; exit 1; }
 	REFLECTORY_LOCOMO="$(abspath $(DATA))" go test -count=1 -tags quality -run '^TestRecallQuality$$' -v ./core/memory/search
+
+## uses-quality: which uses a reply shows, with DATA=… a clone of github.com/alexa/alexa-with-dstc9-track1-dataset
+.PHONY: uses-quality
+uses-quality:
+	@test -n "$(DATA)" || { echo "name the data: make uses-quality DATA=… (a clone of github.com/alexa/alexa-with-dstc9-track1-dataset)"; exit 1; }
+	REFLECTORY_DSTC9="$(abspath $(DATA))" go test -count=1 -tags quality -run '^TestUsesQuality$$' -v ./core/memory/text
 
 ## guard-quality: what the guard of merges lets through of mutated sentences, with DATA=…/locomo10.json of LoCoMo
 .PHONY: guard-quality

@@ -196,6 +196,11 @@ type FeedbackRequest struct {
 	Used         []string      `json:"used,omitempty"`
 	Assumed      []string      `json:"assumed,omitempty"`
 	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
+	// Reply is what the turn produced: its answer, tool calls or patch, of at most 1,048,576 bytes. If no
+	// memories are named, the reply shows which were used: those of which it has what neither the
+	// query nor another memory could have given. Such a use earns half the credit of a named one.
+	// The reply isn't stored.
+	Reply string `json:"reply,omitempty"`
 	// Source is the source of the outcome: "user", "tool" or "text", the best first; ""
 	// is text. An outcome from a better source replaces other outcomes of the same turn,
 	// even an outcome from earlier feedback.
@@ -242,8 +247,11 @@ type FeedbackItem struct {
 	Used bool   `json:"used"`
 	// Assumed is whether the use wasn't named.
 	Assumed bool `json:"assumed,omitempty"`
-	// Weight is the share of the credit that its rank in the recall gave it, .15 to 1; 0
-	// if it wasn't used.
+	// Inferred is how strongly the turn's reply shows the use, from .5 to 1; 0 if the use wasn't
+	// inferred.
+	Inferred float64 `json:"inferred,omitempty"`
+	// Weight is the share of the credit that its rank in the recall gave it, .15 to 1, and half of
+	// that if the use was inferred; 0 if it wasn't used.
 	Weight   float64     `json:"weight,omitempty"`
 	Reward   float64     `json:"reward"`
 	Q        float64     `json:"q_value"`

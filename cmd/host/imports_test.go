@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"core/memory": {
 		"core", "core/dream", "core/gate/verdict", "core/journal", "core/jsontext", "core/memory/check", "core/memory/internal/bounds",
 		"core/memory/internal/feed", "core/memory/internal/record", "core/memory/knowledge", "core/memory/lifecycle", "core/memory/search",
-		"core/memory/turn", "core/policypoint", "core/work", "sdk",
+		"core/memory/text", "core/memory/turn", "core/policypoint", "core/work", "sdk",
 	},
 	"core/memory/check": {
 		"core", "core/gate/verdict", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/knowledge",
@@ -64,8 +64,8 @@ var imports = map[string][]string{
 	"core/memory/internal/bounds": {"core", "core/jsontext", "sdk"},
 	"core/memory/internal/feed":   {"core", "core/codec", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
 	"core/memory/internal/record": {
-		"core", "core/codec", "core/dream", "core/gate/verdict", "core/journal", "core/jsontext", "core/memory/internal/bounds", "core/table",
-		"sdk",
+		"core", "core/codec", "core/dream", "core/gate/verdict", "core/journal", "core/jsontext", "core/memory/internal/bounds",
+		"core/policypoint", "core/table", "sdk",
 	},
 	"core/dream": {"core", "core/jsontext", "core/memory/text", "core/memory/vector", "sdk"},
 	"core/memory/knowledge": {

@@ -24,6 +24,9 @@ const (
 	MaxPriority     = bounds.MaxPriority
 )
 
+// MaxReplyBytes bounds the reply of a feedback.
+const MaxReplyBytes = turn.MaxReplyBytes
+
 // MaxRecall is how many memories one recall returns at most.
 const MaxRecall = bounds.MaxRecall
 

@@ -37,7 +37,11 @@ type SweepProgress = turn.SweepProgress
 // with the gate. See [Gate.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (result *core.FeedbackResult, err error) {
 	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "feedback"}, &err)()
-	result, err = m.turns.Feedback(ctx, r)
+	inferred, err := m.inferred(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	result, err = m.turns.Feedback(ctx, r, inferred)
 	if err != nil || m.options.DeferGate || m.options.Turned != nil {
 		return result, err
 	}

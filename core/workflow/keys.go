@@ -209,6 +209,7 @@ func actionBlocks() []Block {
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn.", Default: "the run's newest"},
 			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
 			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Other memories that were probably used. They get the same credit, but don't count as the uses that a purge or promotion needs."},
+			{Name: "reply", Type: TypeText, Sees: state, Doc: "What the turn produced. If nothing is named, it shows what was used."},
 			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},
 			{Name: "failure_class", Type: TypeWord, Values: failureClasses(), Sees: state, Doc: "What failed.", Default: "tool_error if a tool failed, else other"},
 			{Name: "corrective_action", Type: TypeText, Sees: state, Doc: "What was or should be done about it."},

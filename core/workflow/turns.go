@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,8 +15,9 @@ import (
 
 // A run gives feedback on the memories that it recalled: each memory.recall begins a turn,
 // and the run's end is the turn's feedback. Memories that a plugin or a node named count
-// as used. If none was named, the first result of a recall that a prompt or a script read
-// counts as used: crediting everything recalled would promote memories that nobody used.
+// as used. If none was named and a prompt or a script read the recall, what the nodes after it put
+// out shows which were used; without a text in it the first result counts as used: crediting
+// everything recalled would promote memories that nobody used.
 // All of this follows from the recorded visits, so that a resumed run gives the same
 // feedback as an uninterrupted one.
 
@@ -39,10 +41,18 @@ type turns struct {
 	memories map[string]bool
 	// hasTexts is whether a result has turns of a session, which a snapshot repeats.
 	hasTexts bool
+	// outputs are what the nodes put out.
+	outputs []output
 	// loops are the loops that ended, and newest has the newest visit of each of them.
 	loops, newest []judged
 	// best is the best score of what decided the run's status so far.
 	best float64
+}
+
+// output is what a visit's node put out.
+type output struct {
+	visit int
+	value json.RawMessage
 }
 
 // judged is a loop that ended.
@@ -64,6 +74,12 @@ func (t *turns) addVisit(node *Node, v *core.Visit, o *outcome) {
 	}
 	given, written := memoriesIn(node.Action, v.Result)
 	t.addMemories(append(given, written...)...)
+	var said struct {
+		Output json.RawMessage `json:"output"`
+	}
+	if json.Unmarshal(v.Result, &said) == nil && len(said.Output) > 0 {
+		t.outputs = append(t.outputs, output{v.Number, said.Output})
+	}
 	switch s := node.Action.(type) {
 	case *action.LoopSpec:
 		l := judged{v.Number, v.Node, toolOf(s.Evaluator), s.Continues, *o}
@@ -226,8 +242,26 @@ func (w *walk) giveFeedback(ctx context.Context) {
 		check(w.Reporter.AddTools(ctx, outcomes))
 	}
 	for _, r := range w.turns.feedbacks(w.run) {
-		_, err := w.Reporter.Feedback(ctx, r)
+		result, err := w.Reporter.Feedback(ctx, r)
 		check(err)
+		if err == nil {
+			w.turns.close(result)
+		}
+	}
+}
+
+// close notes the memories that a feedback credited.
+func (t *turns) close(result *core.FeedbackResult) {
+	for _, at := range t.list {
+		if at.Session != result.Session || at.Turn != result.Turn {
+			continue
+		}
+		at.closed, at.credited = true, nil
+		for _, item := range result.Items {
+			if item.Used {
+				at.credited = append(at.credited, item.ID)
+			}
+		}
 	}
 }
 
@@ -244,7 +278,7 @@ func (w *walk) tally() {
 			w.run.Used += int64(len(at.credited))
 			continue
 		}
-		named, assumed := used(recalls)
+		named, assumed, _ := w.turns.uses(recalls)
 		w.run.Used += int64(len(named) + len(assumed))
 	}
 }
@@ -273,18 +307,25 @@ func distinct(recalls []*turn, of func(*turn) []string) (list []string) {
 	return list
 }
 
-// used returns the memories of a turn's recalls that were named as used, or else the memories
-// that are assumed to be used.
-func used(recalls []*turn) (named, assumed []string) {
+// uses returns the memories of a turn's recalls that were named as used; or else what shows which
+// were used; or else the memories that are assumed to be used.
+func (t *turns) uses(recalls []*turn) (named, assumed []string, reply string) {
 	if named = distinct(recalls, func(at *turn) []string { return at.named }); len(named) > 0 {
-		return named, nil
+		return named, nil, ""
 	}
-	return nil, distinct(recalls, func(at *turn) []string {
+	assumed = distinct(recalls, func(at *turn) []string {
 		if !at.referred {
 			return nil
 		}
 		return at.ids[:min(len(at.ids), 1)]
 	})
+	if len(assumed) > 0 {
+		reply = t.reply(recalls[0])
+	}
+	if reply != "" {
+		assumed = nil
+	}
+	return nil, assumed, reply
 }
 
 // feedbacks are the feedback requests for the turns without feedback, in the run's order.
@@ -296,13 +337,33 @@ func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 			continue
 		}
 		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(run), Source: "tool"}
-		r.Used, r.Assumed = used(recalls)
-		if len(r.Used)+len(r.Assumed) > 0 {
+		r.Used, r.Assumed, r.Reply = t.uses(recalls)
+		if len(r.Used)+len(r.Assumed) > 0 || r.Reply != "" {
 			r.ToolOutcomes = t.tools(at, run.ID)
 		}
 		all = append(all, r)
 	}
 	return all
+}
+
+// maxReply is how many characters of a run's outputs show what it used.
+const maxReply = 1 << 18
+
+// reply is the texts in what the nodes after a recall put out, the newest first.
+func (t *turns) reply(at *turn) string {
+	var b strings.Builder
+	for _, o := range slices.Backward(t.outputs) {
+		if o.visit < at.visit || b.Len() > maxReply {
+			break
+		}
+		decoder := json.NewDecoder(bytes.NewReader(o.value))
+		for token, err := decoder.Token(); err == nil; token, err = decoder.Token() {
+			if text, is := token.(string); is {
+				b.WriteString(text + "\n")
+			}
+		}
+	}
+	return b.String()[:min(b.Len(), maxReply)]
 }
 
 // ofClosed are the outcomes of the evaluators for the memories that were used in turns which

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/reflectory/reflectory/core/memory/text"
 )
 
 // Source is the store as an index reads it. The contents of a namespace always change
@@ -176,6 +178,26 @@ func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, err
 	c, grown, err := s.reach(ctx, x.source, p)
 	x.bytes.Add(grown)
 	return c, err
+}
+
+// WithRarity calls fn with how rare words are in some namespaces together, as of now.
+func (x *Index) WithRarity(ctx context.Context, namespaces []string, fn func(text.Rarity)) error {
+	var loaded []*contents
+	for _, namespace := range namespaces {
+		_, list, err := x.scope(ctx, namespace, false)
+		if err != nil {
+			return err
+		}
+		loaded = append(loaded, list...)
+	}
+	indices := make([]*text.Index, len(loaded))
+	for i, c := range loaded { // in the order of their namespaces, see Search
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		indices[i] = c.words
+	}
+	fn(text.RarityIn(indices...))
+	return nil
 }
 
 // shrink drops the least recently used spaces, until the limit is met or only the spaces

@@ -14,6 +14,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// MaxReplyBytes bounds a reply that shows what was used.
+const MaxReplyBytes = 1 << 20
+
 // Turns has the turns of sessions: what their recalls returned, the feedback on them, and
 // how that changes memories. It is safe for concurrent use.
 type Turns struct {
@@ -37,8 +40,9 @@ type Turns struct {
 // Feedback applies the feedback on a turn in one commit: the session's bias, and the
 // signals and states of the memories that the turn recalled. A second feedback changes
 // nothing and returns the first result, with Duplicate, unless its source is better.
-// Revalidate in the result lists the memories that the gate has to decide on.
-func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error) {
+// Revalidate in the result lists the memories that the gate has to decide on. inferred are the
+// uses that the reply shows, with how strongly; named ones take their place.
+func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest, inferred map[string]float64) (*core.FeedbackResult, error) {
 	if err := CheckFeedback(r); err != nil {
 		return nil, err
 	}
@@ -46,7 +50,7 @@ func (s *Turns) Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.Fe
 	began := s.Writer.Clock.Now()
 	var result *core.FeedbackResult
 	err := s.UpdateAsking(ctx, func(t *record.Tx) (err error) {
-		result, err = s.feedback(ctx, t, r, began)
+		result, err = s.feedback(ctx, t, r, inferred, began)
 		return err
 	})
 	if err != nil {
@@ -89,6 +93,7 @@ func CheckFeedback(r *core.FeedbackRequest) error {
 	p.Note("corrective_action", r.CorrectiveAction)
 	p.Note("next_turn_hint", r.NextTurnHint)
 	p.Note("summary", r.Summary)
+	p.Over("reply", len(r.Reply), MaxReplyBytes, "bytes")
 	p.Over("used", len(r.Used)+len(r.Assumed), maxTurnItems, "memories")
 	p.Over("tool_outcomes", outcomes(r), maxTurnItems, "outcomes")
 	_, _, err := lifecycle.Judge(r)
@@ -110,7 +115,7 @@ func outcomes(r *core.FeedbackRequest) (n int) {
 }
 
 // feedback applies feedback, which began at the given time, within a transaction.
-func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequest, began time.Time) (*core.FeedbackResult, error) {
+func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequest, inferred map[string]float64, began time.Time) (*core.FeedbackResult, error) {
 	if _, err := readOwn(t, t.Caller(), r.Session); sdk.CodeOf(err) == sdk.NotFound {
 		return nil, NotFound(r.Session, r.Turn)
 	} else if err != nil {
@@ -133,7 +138,7 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return first, nil
 	}
 	before := stored.ended(r.Session)
-	f := s.newFeedbackTx(r, first, outcome, source, began)
+	f := s.newFeedbackTx(r, inferred, first, outcome, source, began)
 	if err := f.offer(t, stored); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// inferredShare is the share of a named use's credit that an inferred one earns.
+const inferredShare = 0.5
+
 // feedbackTx applies feedback, in one transaction.
 type feedbackTx struct {
 	turns   *Turns
@@ -22,9 +25,11 @@ type feedbackTx struct {
 	turn    core.TurnRef
 	outcome core.Outcome
 	source  string
-	// used are the memories that were used, and whether the use was named.
-	used  map[string]bool
-	tools map[string][]core.ToolOutcome // by memory
+	// used are the memories that were used, and whether the use was named; inferred is how strongly
+	// the reply shows some of them.
+	used     map[string]bool
+	inferred map[string]float64
+	tools    map[string][]core.ToolOutcome // by memory
 	// toolFailed is whether one of the tools failed, without recovery.
 	toolFailed bool
 	// first is the result of the turn's earlier feedback, whose credit is taken back;
@@ -44,10 +49,10 @@ type feedbackTx struct {
 }
 
 // newFeedbackTx begins to apply a request whose outcome and source have been judged.
-func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *feedbackTx {
+func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, inferred map[string]float64, first *core.FeedbackResult, outcome core.Outcome, source string, began time.Time) *feedbackTx {
 	f := &feedbackTx{
 		turns: s, began: began, turn: core.TurnRef{Session: r.Session, Turn: r.Turn}, outcome: outcome, source: source,
-		used: map[string]bool{}, tools: map[string][]core.ToolOutcome{}, first: first, deltas: map[string]float64{},
+		used: map[string]bool{}, inferred: map[string]float64{}, tools: map[string][]core.ToolOutcome{}, first: first, deltas: map[string]float64{},
 		reflection: Reflection{FailureClass: r.FailureClass, CorrectiveAction: r.CorrectiveAction, NextTurnHint: r.NextTurnHint, Summary: r.Summary},
 		result: &core.FeedbackResult{
 			Session: r.Session, Turn: r.Turn, Outcome: outcome, Source: source, Items: []core.FeedbackItem{}, Revalidate: []string{},
@@ -59,12 +64,22 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, first *core.FeedbackResul
 	for _, id := range r.Used {
 		f.used[id] = true
 	}
-	if first != nil && len(f.used) == 0 {
+	if len(f.used) == 0 {
+		f.inferred = inferred
+	}
+	if first != nil && len(f.used)+len(inferred) == 0 {
+		f.inferred = map[string]float64{}
 		for _, item := range first.Items {
-			if item.Used {
+			switch {
+			case item.Inferred > 0:
+				f.inferred[item.ID] = item.Inferred
+			case item.Used:
 				f.used[item.ID] = !item.Assumed
 			}
 		}
+	}
+	for id := range f.inferred {
+		f.used[id] = false
 	}
 	for _, o := range r.ToolOutcomes {
 		f.toolFailed = f.toolFailed || !o.OK && !o.Recovered
@@ -272,7 +287,10 @@ func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, ite
 	}
 	after := *before
 	if used {
-		done.Weight = item.place().Weight()
+		done.Weight, done.Inferred = item.place().Weight(), f.inferred[item.ID]
+		if done.Inferred > 0 {
+			done.Weight *= inferredShare
+		}
 		done.Reward = lifecycle.Reward(f.outcome)
 	}
 	if after.Signals, err = f.credit(t, before, e.number, &done); err != nil {

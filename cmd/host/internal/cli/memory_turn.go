@@ -13,22 +13,32 @@ import (
 )
 
 func memoryFeedbackCommand(a *App) *cobra.Command {
-	r := &core.FeedbackRequest{}
+	r, reply := &core.FeedbackRequest{}, ""
 	c := verb[core.FeedbackResult]{
 		Use: "feedback", Short: "Say how a turn went, and which memories it used",
 		Long: `Report how a turn went (the turn that a recall with the same --session and --turn
-began), and which of its memories were used. A memory that was returned but not used
+began), and which of its memories were used: with --used, or with the reply, which shows
+them. A memory that was returned but not used
 counts as a miss. A turn has one feedback: a second one changes nothing and shows the
 first, unless its source is better: user is better than tool, and tool is better than
 text. In that case, the turn's credit is withdrawn and assigned again.`,
 		Example:   "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		Operation: "memory_feedback", In: r,
+		Prepare: func(*cobra.Command, []string) error {
+			if reply == "" {
+				return nil
+			}
+			data, err := a.input.read(reply, memory.MaxReplyBytes)
+			r.Reply = string(data)
+			return err
+		},
 		Print: showFeedback,
 	}.command(a)
 	c.Flags().StringVar(&r.Session, "session", "", "the recall's session")
 	c.Flags().Int64Var(&r.Turn, "turn", 0, "the recall's turn")
 	c.Flags().StringVar((*string)(&r.Outcome), "outcome", "", "success, failure or partial")
 	c.Flags().StringArrayVar(&r.Used, "used", nil, "the `ID` of a memory that was used; may be repeated")
+	c.Flags().StringVar(&reply, "reply-file", "", "a `FILE` with what the turn produced, or - for standard input: it shows\nwhich memories were used if none is named")
 	c.Flags().StringVar((*string)(&r.FailureClass), "failure-class", "", "what failed: tool_error, policy_error, timeout, permission, invalid_output,\nwrong_answer or other (default tool_error or other)")
 	c.Flags().StringVar(&r.CorrectiveAction, "corrective-action", "", "what was or should be done about it")
 	c.Flags().StringVar(&r.NextTurnHint, "next-turn-hint", "", "what the prompt of the session's next turn should say")
@@ -45,7 +55,11 @@ func showFeedback(out *output, result *core.FeedbackResult) error {
 		out.term.Line("turn %d of session %s already had its feedback; this is what it did", result.Turn, term.Clean(result.Session))
 	}
 	if err := printRows(out, []string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, result.Items, func(item core.FeedbackItem) []string {
-		return []string{item.ID, fmt.Sprint(item.Used), fmt.Sprintf("%.2f", item.Q), fmt.Sprintf("%.3f", item.TTLScore), string(item.Before), string(item.After)}
+		used := fmt.Sprint(item.Used)
+		if item.Inferred > 0 {
+			used = "inferred"
+		}
+		return []string{item.ID, used, fmt.Sprintf("%.2f", item.Q), fmt.Sprintf("%.3f", item.TTLScore), string(item.Before), string(item.After)}
 	}); err != nil {
 		return err
 	}

@@ -104,7 +104,10 @@ func turnShown(turn *memory.SessionTurn, prompts bool) shownTurn {
 			if item.Used {
 				uses[item.ID] = "used"
 			}
-			if item.Assumed {
+			switch {
+			case item.Inferred > 0:
+				uses[item.ID] = "used, as the reply shows"
+			case item.Assumed:
 				uses[item.ID] = "used, as assumed"
 			}
 		}

@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/memory/turn"
+)
+
+// inferred are the memories that a turn used according to its reply, with how strongly: nothing if the
+// feedback names memories itself, or there is no reply.
+func (m *Memories) inferred(ctx context.Context, r *core.FeedbackRequest) (map[string]float64, error) {
+	if r.Reply == "" || len(r.Used)+len(r.Assumed) > 0 || len(r.Reply) > turn.MaxReplyBytes {
+		return nil, nil //nolint:nilnil // nothing to infer is no error
+	}
+	var offered *turn.Offered
+	var texts []string
+	err := m.records.View(ctx, func(reader core.Reader) (err error) {
+		if offered, err = m.turns.Offered(reader, core.TurnRef{Session: r.Session, Turn: r.Turn}); err != nil || offered == nil {
+			return err
+		}
+		texts = make([]string, len(offered.MemoryIDs))
+		for i, id := range offered.MemoryIDs {
+			found, err := record.Read(reader, id)
+			switch {
+			case err == nil:
+				texts[i] = found.Title + "\n" + found.Content
+			case !record.IsGone(err):
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || offered == nil { // a turn that isn't there is refused later
+		return nil, err
+	}
+	used := map[string]float64{}
+	err = m.index.WithRarity(ctx, offered.Namespaces, func(rarity text.Rarity) {
+		for i, strength := range text.Uses(r.Reply, offered.Query, texts, rarity) {
+			if strength > 0 {
+				used[offered.MemoryIDs[i]] = core.Rounded(strength)
+			}
+		}
+	})
+	return used, err
+}
