@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -80,4 +83,28 @@ func TestMain_EndsLateAtLast(t *testing.T) {
 			t.Errorf("it ended after %s, want %s", got, lastResort)
 		}
 	})
+}
+
+// TestCollectLater_OnlyTheFirst collection comes later, and none if the operator has set GOGC.
+func TestCollectLater_OnlyTheFirst(t *testing.T) {
+	const usual = 150
+	defer debug.SetGCPercent(debug.SetGCPercent(usual))
+	collectLater(func(string) string { return "150" })
+	if now := percentOfGC(); now != usual {
+		t.Errorf("with an operator's GOGC it is %d", now)
+	}
+	collectLater(func(string) string { return "" })
+	if now := percentOfGC(); now != firstCollection {
+		t.Errorf("before the first collection it is %d", now)
+	}
+	for percentOfGC() != usual { // or the test hangs
+		runtime.GC()
+	}
+}
+
+// percentOfGC is the GOGC that holds now.
+func percentOfGC() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
