@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
@@ -62,7 +63,7 @@ func states(t *testing.T, points *policy.Points) map[string]bool {
 // editing writes the files 1,000 times, now and then a broken one between.
 func editing(t *testing.T, dir string) {
 	t.Helper()
-	for n := range 500 {
+	for n := range coretest.Cases(100, 500) {
 		a, b := version(n + 1)
 		put(t, dir, "reflect/a.yaml", a)
 		if n%7 == 3 {

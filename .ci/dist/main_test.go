@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,9 +22,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"github.com/reflectory/reflectory/core/coretest"
+)
 
 const archive = "reflectory-1.2.3-linux-" + runtime.GOARCH + ".tar.gz"
 
@@ -140,17 +139,7 @@ func TestArchives_HoldWhatTheyShould(t *testing.T) {
 		}
 		at += 60 + size + size%2
 	}
-	golden := "testdata/content.golden"
-	got := strings.ReplaceAll(b.String(), "linux-"+runtime.GOARCH, "linux-ARCH")
-	if *update {
-		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(golden, []byte(got), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil || got != string(want) {
-		t.Errorf("%v; it holds\n%s", err, got)
-	}
+	coretest.Golden(t, "content.golden", strings.ReplaceAll(b.String(), "linux-"+runtime.GOARCH, "linux-ARCH"))
 }
 
 // Each part of the image is found by its digest, from the index to the files.
@@ -299,7 +288,7 @@ func TestInstallers_TakeOnlyTheReleasedBytes(t *testing.T) {
 		"none":            {nil, false, archive},
 	}
 	for how, in := range installers() {
-		for what, answer := range answers {
+		for what, answer := range coretest.Some(7, answers) {
 			t.Run(how+"/"+what, func(t *testing.T) {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if answer.data == nil || r.URL.Path != "/"+archive {

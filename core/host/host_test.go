@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/journal"
@@ -70,7 +71,7 @@ func TestHosts_OnOneStoreRecallWhatTheOtherCommitted(t *testing.T) {
 		}
 		return len(found.Memories) == 1 && found.Memories[0].Content == word
 	}
-	for i := range 1000 {
+	for i := range coretest.Cases(150, 1000) {
 		from, to := one, other
 		if i%2 == 1 {
 			from, to = other, one

@@ -301,7 +301,7 @@ func TestAForgedFieldIsntImported(t *testing.T) {
 	whole := dump(t, g.store)
 	looked, tried := map[string]bool{}, 0
 	try := func(key, what string, done func(tx core.Tx) error) {
-		if tried++; tried%coretest.Cases(4, 1) != 0 {
+		if tried++; tried%coretest.Cases(8, 1) != 0 {
 			return
 		}
 		change(t, g.store, done)

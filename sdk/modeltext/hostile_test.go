@@ -16,7 +16,7 @@ func TestSplit_HostileTextInLinearTime(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
-	const size = 64 << 10
+	size := coretest.Cases(8<<10, 64<<10)
 	for _, piece := range []string{
 		"</think>", "<think>", "<think></think>", "</think>[", `</think>["`, `["</think>", `, `{"a":"</think>",`, `[["</think>"],`, "</think>1",
 		"`</think>`", "`<think>`", `"</think>"`, "```\n</think>\n", "\n```x\n</think>", "[THINK]", "[/THINK]{", "<|channel|>", "<|message|>",

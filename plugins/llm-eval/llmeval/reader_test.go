@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -74,7 +75,7 @@ func TestCall_ContentInParts(t *testing.T) {
 }
 
 func TestCall_FinishReasons(t *testing.T) {
-	for reason, want := range map[string]string{
+	for reason, want := range coretest.Some(3, map[string]string{
 		"stop": "Hel", "end_turn": "Hel", "tool_calls": "Hel", "tool_use": "Hel", "STOP": "Hel", "": "Hel", "eos": "Hel", "of_its_own": "Hel",
 		"length": "error llm_reply_cut", "max_tokens": "error llm_reply_cut", "MAX_TOKENS": "error llm_reply_cut", "model_length": "error llm_reply_cut",
 		"Length": "error llm_reply_cut", "max_output_tokens": "error llm_reply_cut", " length ": "error llm_reply_cut",
@@ -90,7 +91,7 @@ func TestCall_FinishReasons(t *testing.T) {
 		"internal_error": "again", "OUT_OF_RESOURCES": "again", "request-cancelled": "again", "client_canceled": "again", "engine failure": "again",
 		"deadline_timeout": "again", "interrupted": "again",
 		"done": "Hel", "natural_end": "Hel",
-	} {
+	}) {
 		for _, parse := range []bool{false, true} {
 			text, again, want := "Hel", "again", want
 			if parse {

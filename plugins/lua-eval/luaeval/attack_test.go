@@ -122,7 +122,7 @@ var attacks = []attack{
 // Each attack is ended by its quotas, in a small state. Only attacks that spend their
 // time in few instructions get a deadline.
 func TestAttacksEndWithAClearError(t *testing.T) {
-	for i := 0; i < len(attacks); i += coretest.Cases(7, 1) {
+	for i := 0; i < len(attacks); i += coretest.Cases(11, 1) {
 		a := attacks[i]
 		t.Run(a.name, func(t *testing.T) {
 			ctx := t.Context()
@@ -148,7 +148,7 @@ func TestAttacksEndWithAClearError(t *testing.T) {
 
 // A deadline ends what no quota ends. How long this takes is a figure of make bench.
 func TestAttacksEndAtTheirDeadline(t *testing.T) {
-	for i := 0; i < len(attacks); i += coretest.Cases(7, 1) {
+	for i := 0; i < len(attacks); i += coretest.Cases(11, 1) {
 		a := attacks[i]
 		t.Run(a.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

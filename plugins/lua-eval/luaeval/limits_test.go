@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -32,7 +33,7 @@ func TestDefaultQuotasEndAScript(t *testing.T) {
 // evaluation compiled it, the test would take an hour.
 func TestAChunkIsCompiledOnce(t *testing.T) {
 	e := evaluatorOf(t, "do "+strings.Repeat("goto done ", 32_000)+"::done:: end return true")
-	for range 10_000 {
+	for range coretest.Cases(1_000, 10_000) {
 		if resp, err := e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(`1`)}); err != nil || !resp.Verdict.Valid {
 			t.Fatal(resp, err)
 		}

@@ -44,7 +44,7 @@ func TestSteps_OutputsThatTakeTooManyAreRefused(t *testing.T) {
 	}
 	numbers += "]"
 	wide := many(`{"type": "string"}`, 15_000)
-	for name, c := range coretest.Some(8, map[string]struct{ draft, schema, output string }{
+	for name, c := range coretest.Some(12, map[string]struct{ draft, schema, output string }{
 		"properties":            {d7, in("properties"), member},
 		"through a definition":  {d7, `{"definitions": {"x": {"properties": {"a": {"$ref": "#/definitions/y"}}}, "y": {"allOf": [{"$ref": "#/definitions/x"}, {"$ref": "#/definitions/x"}]}}, "$ref": "#/definitions/y"}`, member},
 		"patternProperties":     {d7, in("patternProperties"), member},
@@ -113,7 +113,7 @@ func TestSteps_LargeOutputsAndTreesAreJudged(t *testing.T) {
 	for range 5 {
 		tree = `{"kind": "k3", "of": [` + tree + `,` + tree + `]}`
 	}
-	for name, c := range coretest.Some(2, map[string]struct{ schema, output string }{
+	for name, c := range coretest.Some(3, map[string]struct{ schema, output string }{
 		"a list of lists":      {`{"items": {"$ref": "#"}}`, nested(250, true)},
 		"a chain of members":   {`{"properties": {"a": {"$ref": "#"}}, "additionalProperties": false}`, nested(250, false)},
 		"a tree of kinds":      {`{"anyOf": [` + strings.Join(kinds, ",") + `]}`, tree},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ var plugins = map[string]func() sdk.Plugin{
 // quickGone is when hosts of the program quick-host count as gone: soon, so that a test
 // doesn't wait for long, and not so soon that a slow machine makes one look gone.
 const quickGone = 2 * time.Second
+
+// gogc is the GOGC of the programs of the tests: they end before garbage is collected.
+const gogc = "400"
 
 // programs is a folder with this test binary, without the race detector, under the
 // name of each plugin and of the host. Which program it is follows from the name
@@ -116,6 +120,9 @@ func (t tests) Run() int {
 			panic(err)
 		}
 	}
+	if err := os.Setenv("GOGC", gogc); err != nil {
+		panic(err)
+	}
 	programs = dir
 	coretest.Split(concurrent, "TestOthersWithoutTheRaceDetector")
 	return coretest.WithPlainAt(t.m, program).Run()
@@ -141,14 +148,23 @@ func linkFile(from, to string) error {
 	return out.Close()
 }
 
+// installed makes the packages of all plugins, and their lock, that installPlugins copies.
+var installed sync.Once
+
 // installPlugins makes packages of all plugins in a folder, and pins them in a
 // lock beside them, whose path it returns.
 func installPlugins(t *testing.T, dir string) string {
 	t.Helper()
-	for name, plugin := range plugins {
-		p := plugin()
-		m := p.Describe()
-		installPlugin(t, dir, name, m.Version, m.Kinds)
+	all := filepath.Join(programs, "installed")
+	installed.Do(func() {
+		for name, plugin := range plugins {
+			p := plugin()
+			m := p.Describe()
+			installPlugin(t, all, name, m.Version, m.Kinds)
+		}
+	})
+	if err := os.CopyFS(dir, os.DirFS(all)); err != nil {
+		t.Fatal(err)
 	}
 	return filepath.Join(dir, install.LockFile)
 }
@@ -172,7 +188,7 @@ func installPlugin(t *testing.T, dir, name, version string, kinds []sdk.Kind) {
 	}
 	for file, text := range map[string]string{
 		install.PackageFile: fmt.Sprintf(packageText, name, version, string(jsontext.MustEncode(kinds)), programs),
-		"run.sh":            fmt.Sprintf("exec '%s/%s' \"$@\"\n", programs, path.Base(name)),
+		"run.sh":            fmt.Sprintf("GOGC=%s exec '%s/%s' \"$@\"\n", gogc, programs, path.Base(name)),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

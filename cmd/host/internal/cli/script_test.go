@@ -35,6 +35,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REFLECTORY_DATA_DIR", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command ends a second later
+			env.Setenv("GOGC", gogc)
 			if name := strings.TrimPrefix(filepath.Base(env.WorkDir), "script-"); !raced[name] {
 				env.Setenv("PATH", programs+string(os.PathListSeparator)+env.Getenv("PATH"))
 			}

@@ -72,12 +72,12 @@ func (s *site) end(r *core.Run, status core.Status) {
 // hostileRun is a run in which everything that others write is hostile, and long.
 func (s *site) hostileRun(attempts int, status core.Status) *core.Run {
 	s.T.Helper()
-	text := strings.Join(hostile, "\n")
+	text, large := strings.Join(hostile, "\n"), coretest.Cases(1<<16, 1<<20)
 	r := s.begin(hostile[0] + hostile[6])
 	for i := range attempts {
 		out, message := text+strings.Repeat("\n<line> & more", 300*i), text
 		if i == 1 {
-			out, message = out+strings.Repeat("<", 1<<20), text+strings.Repeat("x", 1<<20)
+			out, message = out+strings.Repeat("<", large), text+strings.Repeat("x", large)
 		}
 		s.attempt(r, 1, core.Attempt{
 			Iteration: i + 1, Role: sdk.RoleCorrect, Judged: true, Score: float64(i) / float64(attempts), Valid: i == attempts-1, Accepted: i == attempts-1,

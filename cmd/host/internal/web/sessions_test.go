@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
@@ -130,8 +131,8 @@ func TestSessions_OfOthersAreNotThere(t *testing.T) {
 // TestSessions_StaySmall with the longest texts, and invisible characters are shown.
 func TestSessions_StaySmall(t *testing.T) {
 	s := newSite(t)
-	for range 2 * maxTurns {
-		s.agentTurn(strings.Repeat("<&", 64), longestID, "harbour "+longest(60_000), core.FeedbackRequest{
+	for range maxTurns + coretest.Cases(1, maxTurns) { // more than a page
+		s.agentTurn(strings.Repeat("<&", 64), longestID, "harbour "+longest(coretest.Cases(6_000, 60_000)), core.FeedbackRequest{
 			Outcome: core.OutcomeFailure, Summary: longest(1800), NextTurnHint: longest(1800), CorrectiveAction: strings.Repeat("<\u202e", 900),
 		})
 	}
