@@ -18,7 +18,7 @@ type Index struct {
 	lengths []uint32
 	traits  []traits
 	// spoken counts the documents by their language.
-	spoken [32]int
+	spoken [maxLanguages]int
 	// count is the number of documents, and length the number of their words.
 	count  int
 	length int64
@@ -44,11 +44,7 @@ func (x *Index) Len() int { return x.count }
 // called.
 func (x *Index) Put(doc uint32, title, body string) {
 	x.Remove(doc)
-	if missing := int(doc) + 1 - len(x.places); missing > 0 {
-		x.places = append(x.places, make([]place, missing)...)
-		x.lengths = append(x.lengths, make([]uint32, missing)...)
-		x.traits = append(x.traits, make([]traits, missing)...)
-	}
+	x.widen(doc)
 	a := x.language.analyze(doc, title, body)
 	x.places[doc] = place{here: true}
 	x.lengths[doc], x.traits[doc] = a.length, a.traits
@@ -57,6 +53,15 @@ func (x *Index) Put(doc uint32, title, body string) {
 	x.length += int64(a.length)
 	if x.pending = append(x.pending, a); len(x.pending) == segmentDocs {
 		x.seal()
+	}
+}
+
+// widen makes room for a document.
+func (x *Index) widen(doc uint32) {
+	if missing := int(doc) + 1 - len(x.places); missing > 0 {
+		x.places = append(x.places, make([]place, missing)...)
+		x.lengths = append(x.lengths, make([]uint32, missing)...)
+		x.traits = append(x.traits, make([]traits, missing)...)
 	}
 }
 
@@ -133,7 +138,7 @@ func (x *Index) enter(docs []analyzed) *segment {
 
 // Bytes estimates the memory that the index takes.
 func (x *Index) Bytes() (sum int64) {
-	const perDoc = 16 + 4
+	const perDoc = 16 + 4 + 1
 	for _, s := range x.segments {
 		sum += s.bytes()
 	}

@@ -77,6 +77,9 @@ const (
 	defaultLanguage
 )
 
+// maxLanguages bounds the languages: a word notes its own as bits.
+const maxLanguages = 32
+
 // Language is in which language the words of an index are read: one for all texts, or each text's own.
 // The zero value stems nothing and leaves nothing out.
 type Language struct {

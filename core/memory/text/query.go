@@ -136,7 +136,7 @@ func (q *Query) language(words []word) uint8 {
 	if !auto {
 		return q.in[0].language.place
 	}
-	var spoken [32]int
+	var spoken [maxLanguages]int
 	most := uint8(0)
 	for i := range spoken {
 		for _, x := range q.in {
@@ -241,11 +241,11 @@ func (q *Query) lookUp(x *Index, s *segment, forms []string, similar bool) (exac
 			continue
 		}
 		if i, found := s.words.find(form); found {
-			exact = append(exact, uint32(i)) //nolint:gosec // see newTexts
+			exact = append(exact, uint32(i)) //nolint:gosec // see end
 		}
 		if plain := fold(form); plain != form {
 			if i, found := s.words.find(plain); found {
-				exact = append(exact, uint32(i)) //nolint:gosec // see newTexts
+				exact = append(exact, uint32(i)) //nolint:gosec // see end
 			}
 			exact = s.formsOf(exact, formKey(noLanguage, plain))
 		} else {
@@ -308,13 +308,13 @@ func (s *segment) similar(list []uint32, word string) []uint32 {
 	if letters < misspelledLength {
 		return list
 	}
-	for i := range s.words.ends {
+	for i := range s.words.len() {
 		w := s.words.at(i)
 		if d := len(w) - len(word); d < -utf8.UTFMax || d > utf8.UTFMax {
 			continue
 		}
 		if oneEdit(word, w) && utf8.RuneCountInString(w) >= misspelledLength {
-			list = append(list, uint32(i)) //nolint:gosec // see newTexts
+			list = append(list, uint32(i)) //nolint:gosec // see end
 		}
 	}
 	return list

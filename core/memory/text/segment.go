@@ -2,6 +2,7 @@ package text
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -16,84 +17,26 @@ const gone = ^uint32(0)
 // segment has the words of some documents. It doesn't change, except that documents are marked as
 // removed. Documents have places in it, from 0, and words too, in the order of their letters.
 type segment struct {
+	// all is the whole of it; see layout.go. name is its digest, once that is needed.
+	all, name string
 	// numbers are the documents' numbers in the index, [gone] for those removed, and live counts the
 	// others.
 	numbers []uint32
 	live    int
-	// lengths are how many words the documents have, and languages are those they are read in.
-	lengths   []uint32
-	languages []uint8
-	traits    []traits
-	words     texts
-	// postings are, for each word, how many documents have it, and for each of these, in varints: how
-	// far its place is from the one before, and 2·times, plus 1 if the title has it.
-	postings parts
+	// lengths are how many words the documents have, and languages are the languages that they are read
+	// in, a byte each, as are traits.
+	lengths           numbers
+	languages, traits string
+	words             list
+	// postings are, for each word, two varints for each document that has it: how far its place is from
+	// the one before, and 2·times, plus 1 if the title has it.
+	postings list
 	// docs are, for each document, its words and postings in the same form.
-	docs parts
+	docs list
 	// forms are the words that have a stem, or a spelling without accents, in common, by formKey:
 	// varints of their places.
-	forms      texts
-	formPlaces parts
+	forms, formPlaces list
 }
-
-// texts are sorted texts in one piece.
-type texts struct {
-	all  string
-	ends []uint32
-}
-
-func (t *texts) at(i int) string {
-	start := uint32(0)
-	if i > 0 {
-		start = t.ends[i-1]
-	}
-	return t.all[start:t.ends[i]]
-}
-
-// find returns the place of a text, or where it would be.
-func (t *texts) find(s string) (place int, found bool) {
-	low, high := 0, len(t.ends)
-	for low < high {
-		mid := (low + high) / 2
-		switch c := strings.Compare(t.at(mid), s); {
-		case c == 0:
-			return mid, true
-		case c < 0:
-			low = mid + 1
-		default:
-			high = mid
-		}
-	}
-	return low, false
-}
-
-// newTexts are sorted texts.
-func newTexts(sorted []string) texts {
-	t := texts{ends: make([]uint32, len(sorted))}
-	var b strings.Builder
-	for i, s := range sorted {
-		b.WriteString(s)
-		t.ends[i] = uint32(b.Len()) //nolint:gosec // 4,096 texts, each up to 64 KiB
-	}
-	t.all = b.String()
-	return t
-}
-
-// parts are lists of bytes in one piece.
-type parts struct {
-	all  []byte
-	ends []uint32
-}
-
-func (p *parts) at(i int) []byte {
-	start := uint32(0)
-	if i > 0 {
-		start = p.ends[i-1]
-	}
-	return p.all[start:p.ends[i]]
-}
-
-func (p *parts) end() { p.ends = append(p.ends, uint32(len(p.all))) } //nolint:gosec // see newTexts
 
 // analyzed is a document that isn't in a segment yet.
 type analyzed struct {
@@ -155,20 +98,14 @@ func formKey(language uint8, stem string) string { return string([]byte{language
 
 // newSegment makes a segment of documents.
 func newSegment(docs []analyzed) *segment {
-	s := &segment{live: len(docs)}
-	at := map[string]int{} // of a word in uses
 	var uses []use
+	at := map[string]int{} // of a word in uses
 	for place := range docs {
 		d := &docs[place]
-		s.numbers = append(s.numbers, d.number)
-		s.lengths = append(s.lengths, d.length)
-		s.languages = append(s.languages, d.language)
-		s.traits = append(s.traits, d.traits)
 		for _, w := range d.words {
 			i, known := at[w.word]
 			if !known {
 				i = len(uses)
-				w.word = strings.Clone(w.word) // which mustn't keep its text
 				at[w.word] = i
 				uses = append(uses, use{word: w.word})
 			}
@@ -178,23 +115,30 @@ func newSegment(docs []analyzed) *segment {
 		}
 	}
 	slices.SortFunc(uses, func(a, b use) int { return strings.Compare(a.word, b.word) })
-	list := make([]string, len(uses))
+	var words, postings, own writtenList
 	for i, u := range uses {
-		list[i] = u.word
 		at[u.word] = i
-		s.postings.all = appendPostings(s.postings.all, u.docs)
-		s.postings.end()
+		words.add(u.word)
+		postings.all = appendPostings(postings.all, u.docs)
+		postings.end()
 	}
-	s.words = newTexts(list)
 	for i := range docs {
-		own := make([]posting, len(docs[i].words))
+		list := make([]posting, len(docs[i].words))
 		for j, w := range docs[i].words {
-			own[j] = posting{uint32(at[w.word]), w.times} //nolint:gosec // see newTexts
+			list[j] = posting{uint32(at[w.word]), w.times} //nolint:gosec // see end
 		}
-		s.docs.all = appendPostings(s.docs.all, own)
-		s.docs.end()
+		own.all = appendPostings(own.all, list)
+		own.end()
 	}
-	s.addForms(uses)
+	forms, places := formsOf(uses)
+	s, err := openSegment(layOut(docs, &words, &postings, &own, forms, places))
+	if err != nil {
+		panic(err) // the two disagree on the layout
+	}
+	for i := range docs {
+		s.numbers = append(s.numbers, docs[i].number)
+	}
+	s.live = len(docs)
 	return s
 }
 
@@ -208,8 +152,8 @@ type use struct {
 // posting is a place with 2·times.
 type posting struct{ place, times uint32 }
 
-// addForms notes which words are forms of one.
-func (s *segment) addForms(uses []use) {
+// formsOf are the words that are forms of one, and their places.
+func formsOf(uses []use) (keys, places *writtenList) {
 	var stemmer stemmer
 	forms := map[string][]int{}
 	add := func(key string, place int) {
@@ -230,25 +174,21 @@ func (s *segment) addForms(uses []use) {
 			}
 		}
 	}
-	keys := make([]string, 0, len(forms))
-	for key := range forms {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	keys, places = &writtenList{}, &writtenList{}
+	for _, key := range slices.Sorted(maps.Keys(forms)) {
+		keys.add(key)
 		last := 0
 		for _, place := range forms[key] {
-			s.formPlaces.all = binary.AppendUvarint(s.formPlaces.all, uint64(place-last)) //nolint:gosec // rising
+			places.all = binary.AppendUvarint(places.all, uint64(place-last)) //nolint:gosec // rising
 			last = place
 		}
-		s.formPlaces.end()
+		places.end()
 	}
-	s.forms = newTexts(keys)
+	return keys, places
 }
 
 // appendPostings appends rising postings.
 func appendPostings(b []byte, list []posting) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
 	last := uint32(0)
 	for _, p := range list {
 		b = binary.AppendUvarint(b, uint64(p.place-last))
@@ -258,15 +198,24 @@ func appendPostings(b []byte, list []posting) []byte {
 	return b
 }
 
+// uvarint reads a number as [binary.Uvarint] does, and returns what follows it.
+func uvarint(s string) (n uint64, rest string) {
+	for i := range min(len(s), binary.MaxVarintLen64) {
+		n |= uint64(s[i]&0x7f) << (7 * i)
+		if s[i] < 0x80 {
+			return n, s[i+1:]
+		}
+	}
+	return 0, ""
+}
+
 // each calls fn with postings.
-func each(b []byte, fn func(place, times uint32)) {
-	count, n := binary.Uvarint(b)
-	b = b[n:]
+func each(s string, fn func(place, times uint32)) {
 	place := uint64(0)
-	for range count {
-		step, n := binary.Uvarint(b)
-		times, m := binary.Uvarint(b[n:])
-		b = b[n+m:]
+	for len(s) > 0 {
+		var step, times uint64
+		step, s = uvarint(s)
+		times, s = uvarint(s)
 		place += step
 		fn(uint32(place), uint32(times)) //nolint:gosec // as they were appended
 	}
@@ -279,7 +228,7 @@ func (s *segment) read() []analyzed {
 		if number == gone {
 			continue
 		}
-		d := analyzed{number: number, language: s.languages[place], length: s.lengths[place], traits: s.traits[place]}
+		d := analyzed{number: number, language: s.languages[place], length: s.lengths.at(place), traits: traits(s.traits[place])}
 		each(s.docs.at(place), func(word, times uint32) {
 			d.words = append(d.words, counted{s.words.at(int(word)), times})
 		})
@@ -296,17 +245,13 @@ func (s *segment) formsOf(list []uint32, key string) []uint32 {
 	}
 	place := uint64(0)
 	for b := s.formPlaces.at(i); len(b) > 0; {
-		step, n := binary.Uvarint(b)
+		var step uint64
+		step, b = uvarint(b)
 		place += step
 		list = append(list, uint32(place)) //nolint:gosec // as it was appended
-		b = b[n:]
 	}
 	return list
 }
 
 // bytes is the memory that the segment takes.
-func (s *segment) bytes() int64 {
-	const perDoc, perList = 4 + 4 + 1 + 1, 4
-	return int64(perDoc*len(s.numbers) + len(s.words.all) + len(s.forms.all) + len(s.postings.all) + len(s.docs.all) + len(s.formPlaces.all) +
-		perList*(len(s.words.ends)+len(s.forms.ends)+len(s.postings.ends)+len(s.docs.ends)+len(s.formPlaces.ends)))
-}
+func (s *segment) bytes() int64 { return int64(len(s.all) + 4*len(s.numbers)) }
