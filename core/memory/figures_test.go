@@ -106,14 +106,14 @@ func recallFigures(t *testing.T, dir string) {
 	defer done()
 	took, used = append(took, first), append(used, computed)
 	coretest.Figure{
-		Name: "first recall in a cold namespace of 100,000", Value: took.At(0.5).Seconds(), Unit: "s", Target: 2,
-		Note: fmt.Sprintf("p10 %.2f s, %.2f s of processor time", took.At(0.1).Seconds(), used.At(0.5).Seconds()),
+		Name: "first recall in a cold namespace of 100,000", Value: ms(took.At(0.5)), Unit: "ms", Target: 150,
+		Note: fmt.Sprintf("p10 %.0f ms, %.0f ms of processor time, from what is kept", ms(took.At(0.1)), ms(used.At(0.5))),
 	}.Print(os.Stdout)
 	p, _ := w.Warmth()
 	grown := heap() - before
 	coretest.Figure{
 		Name: "memory of a recallable memory", Value: float64(grown) / float64(p.Documents) / 1024, Unit: "KB",
-		Note: fmt.Sprintf("%d MB for %d, estimated as %d MB; a vector is 1.5 KB", grown>>20, p.Documents, p.Bytes>>20),
+		Note: fmt.Sprintf("%d MB for %d, estimated as %d MB, %s resident", grown>>20, p.Documents, p.Bytes>>20, resident()),
 	}.Print(os.Stdout)
 	warmRecalls(t, w)
 }
@@ -224,6 +224,11 @@ func write(t *testing.T, dir string) (ids []string) {
 		}
 	}
 	took := time.Since(start)
+	r := &core.RecallRequest{Query: "w7"}
+	r.Namespace = "lot"
+	if _, err := w.Recall(t.Context(), r); err != nil { // so that its index is kept
+		t.Fatal(err)
+	}
 	coretest.Figure{
 		Name: "import with vectors, in batches of 1,000", Value: float64(f.total) / took.Seconds(), Unit: "memories/s",
 		Note: fmt.Sprintf("%d in %s, %s of processor time", f.total, took.Round(time.Second), (coretest.ProcessorTime() - used).Round(time.Second)),

@@ -67,6 +67,9 @@ type Options struct {
 	// IndexBytes is roughly how much memory the index of memories may take, and the index
 	// of knowledge as much again; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
+	// IndexKeptFrom is how many memories a namespace has at least whose index is kept in the store; 0
+	// is [search.DefaultKeepFrom].
+	IndexKeptFrom int
 	// Forgetters hold copies of memories' contents, or texts that models made from them,
 	// and remove everything from a purged memory.
 	Forgetters []core.Forgetter
@@ -162,13 +165,27 @@ func New(o Options) (*Memories, error) {
 		Writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
 		Random: o.Random, Governor: o.Governor,
 	}
+	memories := feed.Memories(records, o.holds)
 	b := &base{
 		options: o, records: records,
 		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned, Ended: o.Ended},
-		index:     search.New(feed.Memories(records), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost}),
+		index:     search.New(memories, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost, Holds: o.holds, Keeper: memories, KeepFrom: o.IndexKeptFrom}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}
 	return b.memories(&dreaming{}), nil
+}
+
+// holds reports whether the index holds the vectors of a model: of the embedder's, unless they serve only
+// where words find nothing.
+func (o *Options) holds(model string) bool {
+	return o.Embedder != nil && o.Embedder.Model() == model && !vectorsLast(o.Embedder)
+}
+
+// vectorsLast reports whether the vectors of an embedder know the pieces of words only, so that words
+// alone find more.
+func vectorsLast(e core.Embedder) bool {
+	weighted, ok := e.(core.EmbedderWithWeight)
+	return ok && weighted.Weight() < search.DefaultVectorWeight
 }
 
 // runOf is the run whose context it is; "" if none is.

@@ -163,9 +163,8 @@ func (m *base) embedQuery(ctx context.Context, q *search.Query) (failure string,
 		q.Model, q.Vector = e[0].model, e[0].vector
 		if weighted, ok := m.options.Embedder.(core.EmbedderWithWeight); ok {
 			q.VectorWeight = weighted.Weight()
-			// The vectors of such a model know the pieces of words, and words alone find more.
-			q.VectorsLast = q.VectorWeight < search.DefaultVectorWeight
 		}
+		q.VectorsLast = vectorsLast(m.options.Embedder)
 	}
 	return e[0].failure, nil
 }

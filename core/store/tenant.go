@@ -29,11 +29,12 @@ const (
 	runPrefix     = "run/"
 	jobPrefix     = "job/"
 	// sessionHead begins the keys that every commit to a session writes, and sessionPrefix those
-	// of sessions' records, which name their namespaces. reflectionState begins keys that are
-	// also written without an event.
+	// of sessions' records, which name their namespaces. reflectionState and indexHead begin keys
+	// that are also written without an event.
 	sessionHead     = "event-head/session/"
 	sessionPrefix   = "session/"
 	reflectionState = "reflection-state/"
+	indexHead       = "memory-index/"
 )
 
 // TenantElsewhere is the reason for refusing a tenant that another database has.
@@ -319,8 +320,10 @@ func (tx *tenantTx) written(key, value []byte) (string, error) {
 	if rest, is := bytes.CutPrefix(key, []byte(namespaceHead)); is {
 		return cmp.Or(string(rest), core.DefaultNamespace), nil
 	}
-	if rest, is := bytes.CutPrefix(key, []byte(reflectionState)); is {
-		return string(rest), nil
+	for _, prefix := range []string{reflectionState, indexHead} {
+		if rest, is := bytes.CutPrefix(key, []byte(prefix)); is {
+			return string(rest), nil
+		}
 	}
 	if bytes.HasPrefix(key, []byte(runPrefix)) || bytes.HasPrefix(key, []byte(jobPrefix)) {
 		return namespaceOf(value), nil

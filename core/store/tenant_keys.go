@@ -389,8 +389,8 @@ func (c *collecting) linked(rest string) {
 	}
 }
 
-// works collects the tenant's runs and jobs that haven't ended, and the replies of models, which
-// don't say whose they are.
+// works collects the tenant's runs and jobs that haven't ended, what is kept of its indices, and the
+// replies of models, which don't say whose they are.
 func (c *collecting) works(ctx context.Context) error {
 	for _, prefix := range []string{runPrefix, jobPrefix} {
 		err := c.each(ctx, prefix, func(id string, value []byte) {
@@ -400,6 +400,16 @@ func (c *collecting) works(ctx context.Context) error {
 			_ = json.Unmarshal(value, &record)
 			if open := record.Status == "running" || record.Status == "queued"; open && core.Tenant(namespaceOf(value)) == c.tenant {
 				c.keys.busy = append(c.keys.busy, strings.TrimSuffix(prefix, "/")+" "+id)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, prefix := range []string{indexHead, "memory-index-words/", "memory-index-docs/"} {
+		err := c.each(ctx, prefix, func(rest string, _ []byte) {
+			if namespace, _, _ := strings.Cut(rest, "\x00"); c.mine(namespace) {
+				c.keys.dropped = append(c.keys.dropped, []byte(prefix+rest))
 			}
 		})
 		if err != nil {

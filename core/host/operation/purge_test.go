@@ -45,14 +45,15 @@ func quote(in any) {
 
 // quotingKinds are the prefixes of keys with a memory's text in themselves or in their values, and
 // quietKinds the declared kinds and sums that have none, except for what a caller or a model
-// wrote of it in a run and in evidence: that isn't found, and stays.
+// wrote of it in a run and in evidence: that isn't found, and stays. The index of so few memories isn't
+// kept: TestPurge_TakesTheKeptIndex in core/memory has one.
 var (
 	quotingKinds = strings.Fields(`memory/ memory-tag/ link/ pending/ promotion/ knowledge/ dream-undo/ turn/ turn-reflection/
 		session-window-summary/ run-memory/ run-prompt-text/ llm-reply/ idempotency/ snapshot-memory/ snapshot-session/
 		job-content/ job-step/ job-result/`)
 	quietKinds = strings.Fields(`attempt/ dream-run/ evidence-dag/ evidence-omega/ evidence-tally/ evidence-tool/ gate-decision/ host/
 		job/ job-active/ job-finished/ job-memory/ job-queue/ job-request/ job-took/ lease/ login-link/ login-session/
-		memory-count/ rate/ reflection-count/ reflection-state/ run/ run-content/ run-host/ run-prompt/ run-result/
+		memory-count/ memory-index/ memory-index-docs/ memory-index-words/ rate/ reflection-count/ reflection-state/ run/ run-content/ run-host/ run-prompt/ run-result/
 		snapshot/ snapshot-turn/ token/ token-used/ visit/`)
 )
 

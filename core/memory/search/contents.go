@@ -2,12 +2,11 @@ package search
 
 import (
 	"cmp"
-	"hash/maphash"
-	"slices"
+	"crypto/sha256"
+	"encoding/binary"
 	"strings"
 	"sync"
 	"time"
-	"unique"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
@@ -50,14 +49,17 @@ type contents struct {
 	mu sync.RWMutex
 	// language is the name of the language of the words.
 	language string
-	seed     maphash.Seed
-	numbers  map[string]uint32
-	docs     []doc
-	free     []uint32
-	words    *text.Index
-	vectors  map[string]*vector.Index
-	// same are the documents of each content, by its hash.
-	same map[uint64][]uint32
+	// holds reports whether vectors of a model are held; nil holds all.
+	holds   func(model string) bool
+	numbers map[string]uint32
+	// traits are what documents have in common, by their [traits.key].
+	traits  map[string]*traits
+	docs    []doc
+	free    []uint32
+	words   *text.Index
+	vectors map[string]*vector.Index
+	// same are the last documents of each content, by its hash; a document's twin is the next one.
+	same map[uint64]uint32
 	// sources are the documents of each source, by its hash, in the order of their times.
 	sources map[uint64][]uint32
 	// superseded are the memories that supersede a document, by its id.
@@ -65,40 +67,91 @@ type contents struct {
 	damaged    int
 }
 
-// doc is what is kept of a [Doc], without words and vector.
+// doc is what is held of a [Doc], without words and vector.
 type doc struct {
+	*traits
 	id     string
-	agent  string
-	kind   core.MemoryKind
-	state  core.MemoryState
-	tags   []string
-	depth  int
 	q      float64
 	uses   int64
 	window core.Window
-	// content is a hash; 0 equals no other.
+	// content is a hash; 0 equals no other. twin is another document with it, or none.
 	content uint64
 	// text is a hash, which shows whether the words have to be indexed again.
-	text  uint64
-	model string
+	text uint64
 	// at is when it was, in milliseconds, and day the day of that, in the zone in which it was given,
 	// both since 1970.
 	at  int64
 	day int32
 	// source is a hash; 0 is none. before and after are the numbers of its neighbours there, or none.
-	source        uint64
-	before, after uint32
+	source              uint64
+	before, after, twin uint32
+}
+
+// traits are what many documents have in common, which is held once.
+type traits struct {
+	agent string
+	kind  core.MemoryKind
+	state core.MemoryState
+	tags  []string
+	depth int
+	model string
+}
+
+// key tells traits apart.
+func (t *traits) key(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(t.depth)) //nolint:gosec // not below 0
+	for _, s := range []string{t.agent, string(t.kind), string(t.state), t.model} {
+		b = append(append(b, s...), 0)
+	}
+	for _, s := range t.tags {
+		b = append(append(b, s...), 0)
+	}
+	return b
+}
+
+// common are equal traits that documents share.
+func (c *contents) common(t traits) *traits {
+	var buffer [256]byte
+	key := t.key(buffer[:0])
+	if known := c.traits[string(key)]; known != nil {
+		return known
+	}
+	// The texts may share the memory of a whole record, which shouldn't be kept alive.
+	own := &traits{
+		agent: strings.Clone(t.agent), kind: core.MemoryKind(strings.Clone(string(t.kind))), state: core.MemoryState(strings.Clone(string(t.state))),
+		tags: make([]string, len(t.tags)), depth: t.depth, model: strings.Clone(t.model),
+	}
+	for i, tag := range t.tags {
+		own.tags[i] = strings.Clone(tag)
+	}
+	c.traits[string(key)] = own
+	return own
+}
+
+// noTraits are the traits of a number without a document.
+var noTraits = &traits{}
+
+// hashed is a hash that is the same in every program; 0 for "".
+func hashed(parts ...string) uint64 {
+	text := parts[0]
+	if len(parts) > 1 {
+		text = strings.Join(parts, "\x00")
+	}
+	if text == "" {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(text))
+	return max(1, binary.LittleEndian.Uint64(sum[:]))
 }
 
 // none is the number of no document.
 const none = ^uint32(0)
 
-// newContents makes empty contents. All contents of one index share a seed, so that equal
-// texts in two namespaces have the same hash.
-func newContents(seed maphash.Seed, language string) *contents {
+// newContents makes empty contents, for about so many documents.
+func newContents(language string, holds func(model string) bool, size int) *contents {
 	c := &contents{
-		language: language, seed: seed, numbers: map[string]uint32{},
-		vectors: map[string]*vector.Index{}, same: map[uint64][]uint32{}, sources: map[uint64][]uint32{}, superseded: map[string][]string{},
+		language: language, holds: holds, numbers: make(map[string]uint32, size), traits: map[string]*traits{}, docs: make([]doc, 0, size),
+		vectors: map[string]*vector.Index{}, same: make(map[uint64]uint32, size), sources: map[uint64][]uint32{}, superseded: map[string][]string{},
 	}
 	c.words = text.New(text.LanguageOf(language), c.order)
 	return c
@@ -155,42 +208,41 @@ func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 		c.docs[n].id = strings.Clone(d.ID)
 		c.numbers[c.docs[n].id] = n
 	}
-	hash := maphash.String(c.seed, d.Title+"\x00"+d.Text)
+	hash := hashed(d.Title, d.Text)
 	before := c.docs[n]
 	c.leaveSource(n)
+	c.leaveSame(n)
 	c.docs[n] = doc{
-		id: before.id, agent: intern(d.AgentID), kind: core.MemoryKind(intern(string(d.Kind))),
-		state: core.MemoryState(intern(string(d.State))), tags: interned(d.Tags),
-		depth: d.Depth, q: d.Q, uses: d.Uses, window: core.Window(strings.Clone(string(d.Window))),
-		content: c.hashContent(d.Content), text: hash, model: intern(d.Model),
-		at: d.At.UnixMilli(), day: dayOf(d.At), before: none, after: none,
+		traits: c.common(traits{d.AgentID, d.Kind, d.State, d.Tags, d.Depth, d.Model}), id: before.id, q: d.Q, uses: d.Uses,
+		window: core.Window(strings.Clone(string(d.Window))), content: hashed(d.Content), text: hash,
+		at: d.At.UnixMilli(), day: dayOf(d.At), source: hashed(d.Source), before: none, after: none, twin: none,
 	}
-	c.joinSource(n, d.Source)
-	c.resame(n, before.content)
+	c.joinSource(n)
+	c.joinSame(n)
 	c.supersede(before.id, d.SupersededBy)
 	if before.model != d.Model || len(d.Vector) == 0 {
 		c.removeVector(n, before.model)
 	}
-	c.putVector(n, d)
+	c.putVector(n, d.Model, d.Vector)
 	return n, !known || before.text != hash
 }
 
-func (c *contents) putVector(n uint32, d *Doc) {
-	if d.Model == "" || len(d.Vector) == 0 {
+func (c *contents) putVector(n uint32, model string, v []float32) {
+	if model == "" || len(v) == 0 || c.holds != nil && !c.holds(model) {
 		return
 	}
-	x := c.vectors[d.Model]
+	x := c.vectors[model]
 	if x == nil {
 		var err error
-		if x, err = vector.New(len(d.Vector), c.order); err != nil {
+		if x, err = vector.New(len(v), c.order); err != nil {
 			return
 		}
 	}
-	if err := x.Put(n, d.Vector); err != nil {
-		c.removeVector(n, d.Model)
+	if err := x.Put(n, v); err != nil {
+		c.removeVector(n, model)
 		return
 	}
-	c.vectors[d.Model] = x
+	c.vectors[model] = x
 }
 
 func (c *contents) removeVector(n uint32, model string) {
@@ -210,9 +262,8 @@ func (c *contents) remove(id string) {
 	c.words.Remove(n)
 	c.removeVector(n, c.docs[n].model)
 	c.leaveSource(n)
-	before := c.docs[n]
-	c.docs[n] = doc{}
-	c.resame(n, before.content)
+	c.leaveSame(n)
+	c.docs[n] = doc{traits: noTraits}
 	delete(c.superseded, id)
 	delete(c.numbers, id)
 	c.free = append(c.free, n)
@@ -224,27 +275,16 @@ func (c *contents) number() uint32 {
 		c.free = c.free[:last]
 		return n
 	}
-	c.docs = append(c.docs, doc{})
+	c.docs = append(c.docs, doc{traits: noTraits})
 	return uint32(len(c.docs) - 1)
 }
 
 // bytes estimates the memory that the contents take. It must not run while they change.
 func (c *contents) bytes() int64 {
-	const perDoc = 380
-	sum := perDoc*int64(len(c.docs)) + c.words.Bytes()
+	const perDoc, perTraits = 220, 300
+	sum := perDoc*int64(len(c.docs)) + perTraits*int64(len(c.traits)) + c.words.Bytes()
 	for _, x := range c.vectors {
 		sum += x.Bytes()
 	}
 	return sum
-}
-
-// intern returns one shared copy of a text that many documents have.
-func intern(s string) string { return unique.Make(s).Value() }
-
-func interned(list []string) []string {
-	out := slices.Clone(list)
-	for i := range out {
-		out[i] = intern(out[i])
-	}
-	return out
 }

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
@@ -48,6 +48,10 @@ type Position struct {
 // of about 1,000,000 memories with vectors of 384 dimensions.
 const DefaultMaxBytes = 3 << 30
 
+// DefaultKeepFrom is how many documents a namespace has at least that is kept: fewer are read from
+// their records in 40 ms.
+const DefaultKeepFrom = 2000
+
 // Options configure an index. A zero field means its default.
 type Options struct {
 	// MaxBytes is roughly how much memory is taken before the least recently searched
@@ -59,13 +63,18 @@ type Options struct {
 	DepthBoost float64
 	// Plain leaves q and depth out of the score, which is then fused alone.
 	Plain bool
+	// Holds reports whether vectors of a model are held; nil holds all.
+	Holds func(model string) bool
+	// Keeper keeps what is loaded for the next program; nil keeps nothing.
+	Keeper Keeper
+	// KeepFrom is how many documents a namespace has at least that is kept; 0 is [DefaultKeepFrom].
+	KeepFrom int
 }
 
 // Index finds documents. It is safe for concurrent use.
 type Index struct {
 	source  Source
 	options Options
-	seed    maphash.Seed
 
 	mu     sync.Mutex
 	spaces map[string]*space
@@ -77,6 +86,8 @@ type Index struct {
 
 	background sync.WaitGroup
 	cancel     context.CancelFunc
+	// closed is whether nothing may begin in the background any more.
+	closed bool
 }
 
 // New makes an index with nothing loaded.
@@ -87,7 +98,10 @@ func New(source Source, o Options) *Index {
 	if o.DepthBoost == 0 {
 		o.DepthBoost = DefaultDepthBoost
 	}
-	return &Index{source: source, options: o, seed: maphash.MakeSeed(), spaces: map[string]*space{}, seen: map[scopeKey]sighting{}}
+	if o.KeepFrom == 0 {
+		o.KeepFrom = DefaultKeepFrom
+	}
+	return &Index{source: source, options: o, spaces: map[string]*space{}, seen: map[scopeKey]sighting{}}
 }
 
 // scopeKey names a scope of searches.
@@ -140,7 +154,7 @@ func (x *Index) space(namespace string) *space {
 	defer x.mu.Unlock()
 	s := x.spaces[namespace]
 	if s == nil {
-		s = &space{namespace: namespace, seed: x.seed}
+		s = &space{namespace: namespace}
 		x.spaces[namespace] = s
 	}
 	return s
@@ -175,8 +189,9 @@ func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*s
 
 // reach returns the contents of a space, at a position or a later one.
 func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, error) {
-	c, grown, err := s.reach(ctx, x.source, p)
+	c, grown, err := s.reach(ctx, x, p)
 	x.bytes.Add(grown)
+	x.keepLater(s)
 	return c, err
 }
 
@@ -198,6 +213,49 @@ func (x *Index) WithRarity(ctx context.Context, namespaces []string, fn func(tex
 	}
 	fn(text.RarityIn(indices...))
 	return nil
+}
+
+// keepLater keeps the contents of a space in the background, if it is time.
+func (x *Index) keepLater(s *space) {
+	if x.options.Keeper == nil || !s.takeDue(x.options.KeepFrom, false) {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		s.kept(errKept)
+		return
+	}
+	x.background.Go(func() { x.keep(s) })
+}
+
+// keep keeps the contents of a space. If that fails, they are read from the records next time.
+func (x *Index) keep(s *space) {
+	ctx := context.Background() // Close waits for it
+	positions, err := x.source.Positions(ctx, s.namespace, false)
+	if err == nil && len(positions) == 1 {
+		err = x.options.Keeper.Keep(ctx, s.namespace, settings(positions[0].Language), func(kept func(name string) bool) ([]Part, error) {
+			return x.parts(ctx, s, positions[0].Language, kept)
+		})
+	}
+	s.kept(err)
+}
+
+// parts are the contents of a space as they can be kept, with all that was committed before the call.
+func (x *Index) parts(ctx context.Context, s *space, language string, kept func(name string) bool) ([]Part, error) {
+	positions, err := x.source.Positions(ctx, s.namespace, false)
+	if err != nil || len(positions) != 1 || positions[0].Language != language {
+		return nil, core.JoinErrors(err, errKept)
+	}
+	c, err := x.reach(ctx, s, positions[0])
+	if err != nil {
+		return nil, err
+	}
+	seq, ok := s.at(c)
+	if _, damaged := c.count(); !ok || damaged > 0 { // a damaged one may be repaired
+		return nil, errKept
+	}
+	return c.parts(seq, kept), nil
 }
 
 // shrink drops the least recently used spaces, until the limit is met or only the spaces
@@ -252,14 +310,21 @@ func (x *Index) all() []*space {
 	return slices.SortedFunc(maps.Values(x.spaces), func(a, b *space) int { return strings.Compare(a.namespace, b.namespace) })
 }
 
-// Close stops the loading in the background and waits for it. Searches still work.
+// Close stops the loading in the background, waits for what is being kept, and keeps the rest.
+// Searches still work.
 func (x *Index) Close() {
 	x.mu.Lock()
 	if x.cancel != nil {
 		x.cancel()
 	}
+	x.closed = true
 	x.mu.Unlock()
 	x.background.Wait()
+	for _, s := range x.all() {
+		if x.options.Keeper != nil && s.takeDue(x.options.KeepFrom, true) {
+			x.keep(s)
+		}
+	}
 }
 
 // Progress is how much of the store an index holds.
@@ -273,6 +338,8 @@ type Progress struct {
 	Bytes     int64 `json:"bytes"`
 	// Damaged counts documents that couldn't be read, and so aren't found.
 	Damaged int `json:"damaged,omitempty"`
+	// Restored counts the loaded namespaces of which an earlier program kept the contents.
+	Restored int `json:"restored,omitempty"`
 }
 
 // Progress returns how much is loaded.
@@ -280,10 +347,13 @@ func (x *Index) Progress() Progress {
 	p := Progress{Bytes: x.bytes.Load()}
 	for _, s := range x.all() {
 		p.Namespaces++
-		if documents, damaged, warm := s.count(); warm {
+		if documents, damaged, restored, warm := s.count(); warm {
 			p.Warm++
 			p.Documents += documents
 			p.Damaged += damaged
+			if restored {
+				p.Restored++
+			}
 		}
 	}
 	return p

@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"hash/maphash"
 	"slices"
 	"time"
 
@@ -28,13 +27,12 @@ const (
 	lendsBefore, lendsAfter, answerShare, lendsFar = 0.15, 0.15, 0.4, 0.1
 )
 
-// joinSource notes that a document is of a source.
-func (c *contents) joinSource(n uint32, source string) {
-	if source == "" {
+// joinSource notes that a document is of its source.
+func (c *contents) joinSource(n uint32) {
+	hash := c.docs[n].source
+	if hash == 0 {
 		return
 	}
-	hash := max(1, maphash.String(c.seed, source))
-	c.docs[n].source = hash
 	list := c.sources[hash]
 	i, _ := slices.BinarySearchFunc(list, n, c.byTime)
 	c.sources[hash] = slices.Insert(list, i, n)

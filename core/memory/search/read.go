@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"hash/maphash"
 
 	"github.com/reflectory/reflectory/core/memory/text"
 )
@@ -17,8 +16,8 @@ const (
 // read reads the contents of a namespace, whose words are in a language, and their
 // sequence. The words are indexed in parallel, because reading and indexing take about
 // equally long.
-func read(ctx context.Context, source Source, namespace, language string, seed maphash.Seed) (*contents, uint64, error) {
-	c := newContents(seed, language)
+func read(ctx context.Context, source Source, namespace, language string, holds func(model string) bool) (*contents, uint64, error) {
+	c := newContents(language, holds, 0)
 	words := text.New(text.LanguageOf(language), c.order)
 	batches, indexed := make(chan []numbered, batchesWaiting), make(chan struct{})
 	go func() {

@@ -2,7 +2,6 @@ package search
 
 import (
 	"cmp"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -14,31 +13,42 @@ import (
 // while candidates are chosen, so that copies and superseded documents don't take a
 // candidate's place.
 
-// hashContent is 0 for no content.
-func (c *contents) hashContent(content string) uint64 {
-	if content == "" {
-		return 0
-	}
-	return max(1, maphash.String(c.seed, content))
-}
-
-// resame stores a document's number under the hash of its content, which was before.
-func (c *contents) resame(n uint32, before uint64) {
-	now := c.docs[n].content
-	if before == now {
+// joinSame notes that a document has its content.
+func (c *contents) joinSame(n uint32) {
+	content := c.docs[n].content
+	if content == 0 {
 		return
 	}
-	if before != 0 {
-		numbers := c.same[before]
-		if i := slices.Index(numbers, n); i >= 0 {
-			numbers = slices.Delete(numbers, i, i+1)
-		}
-		if c.same[before] = numbers; len(numbers) == 0 {
-			delete(c.same, before)
-		}
+	if twin, known := c.same[content]; known {
+		c.docs[n].twin = twin
 	}
-	if now != 0 {
-		c.same[now] = append(c.same[now], n)
+	c.same[content] = n
+}
+
+// leaveSame undoes joinSame.
+func (c *contents) leaveSame(n uint32) {
+	content, twin := c.docs[n].content, c.docs[n].twin
+	if content == 0 {
+		return
+	}
+	switch last := c.same[content]; {
+	case last != n:
+		for c.docs[last].twin != n {
+			last = c.docs[last].twin
+		}
+		c.docs[last].twin = twin
+	case twin == none:
+		delete(c.same, content)
+	default:
+		c.same[content] = twin
+	}
+}
+
+// withContent calls fn with the documents that have a content, until it returns false.
+func (c *contents) withContent(content uint64, fn func(n uint32) bool) {
+	n, known := c.same[content]
+	for known && n != none && fn(n) {
+		n = c.docs[n].twin
 	}
 }
 
@@ -116,7 +126,10 @@ func (s *scan) superseded(c *contents, id string) bool {
 func (s *scan) repeated(content uint64) bool {
 	count := 0
 	for _, c := range s.contents {
-		count += len(c.same[content])
+		c.withContent(content, func(uint32) bool {
+			count++
+			return count < 2
+		})
 	}
 	return count > 1
 }
@@ -129,11 +142,12 @@ func (s *scan) group(content uint64) []place {
 	}
 	var list []place
 	for space, c := range s.contents {
-		for _, n := range c.same[content] {
+		c.withContent(content, func(n uint32) bool {
 			if s.fits(space, n) {
 				list = append(list, place{space, n})
 			}
-		}
+			return true
+		})
 	}
 	slices.SortFunc(list, func(a, b place) int {
 		x, y := s.doc(a), s.doc(b)

@@ -3,11 +3,14 @@ package search
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
 	"github.com/reflectory/reflectory/core/memory/text"
+	"github.com/reflectory/reflectory/core/memory/top"
+	"github.com/reflectory/reflectory/core/memory/vector"
 )
 
 // Query is what to search for.
@@ -56,7 +59,7 @@ func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := scan{query: q, spaces: spaces, contents: loaded}
+	s := scan{ctx: ctx, keeper: x.options.Keeper, query: q, spaces: spaces, contents: loaded}
 	// Locked in the order of the namespaces, so that no two searches wait for each other.
 	for _, c := range loaded {
 		c.mu.RLock()
@@ -75,6 +78,8 @@ func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 
 // scan is one search in locked contents.
 type scan struct {
+	ctx      context.Context
+	keeper   Keeper
 	query    *Query
 	spaces   []*space
 	contents []*contents
@@ -177,17 +182,62 @@ func (s *scan) nearest() ([]hit, error) {
 	}
 	var all []hit
 	for i, c := range s.contents {
+		keep := func(n uint32) bool { return s.wants(i, n) }
 		x := c.vectors[s.query.Model]
 		if x == nil {
+			hits, err := s.alike(i, keep)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, hits...)
 			continue
 		}
-		hits, err := x.Top(s.query.Vector, s.query.Nearest, func(n uint32) bool { return s.wants(i, n) })
+		hits, err := x.Top(s.query.Vector, s.query.Nearest, keep)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, s.hits(i, hits)...)
 	}
 	return best(all, s.query.Nearest), nil
+}
+
+const (
+	// examined is how many documents contents have at most of which all vectors are read, in 5 ms.
+	examined = 1000
+	// alikeFactor is of how many documents for each candidate the vectors are read otherwise.
+	alikeFactor = 4
+)
+
+// alike returns the candidates by vector of contents that don't hold vectors of the query's model: of
+// all documents if there are few, and otherwise of those with words that look like the query's.
+func (s *scan) alike(space int, keep func(n uint32) bool) ([]hit, error) {
+	c := s.contents[space]
+	if s.keeper == nil || c.holds == nil || c.holds(s.query.Model) {
+		return nil, nil // there are none
+	}
+	var found []top.Hit
+	if len(c.numbers) > examined {
+		found = c.words.Alike(s.query.Text, alikeFactor*s.query.Nearest, keep)
+	} else {
+		for _, n := range c.numbers {
+			if keep(n) {
+				found = append(found, top.Hit{Doc: n})
+			}
+		}
+	}
+	list := s.hits(space, found)
+	ids := make([]string, len(list))
+	for i, h := range list {
+		ids[i] = h.doc.id
+	}
+	err := s.keeper.Vectors(s.ctx, ids, func(i int, model string, v []float32) {
+		if model == s.query.Model {
+			cosine := max(0, vector.Cosine(v, s.query.Vector))
+			list[i].cosine, list[i].score = &cosine, cosine
+		}
+	})
+	list = slices.DeleteFunc(list, func(h hit) bool { return h.cosine == nil })
+	return best(list, s.query.Nearest), err
 }
 
 // compares reports whether vectors are compared.

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"hash/maphash"
 	"sync"
 )
 
@@ -25,7 +24,6 @@ const (
 // they are dropped.
 type space struct {
 	namespace string
-	seed      maphash.Seed
 	// used is the number of the last search that needed it; the index's mutex guards it.
 	used int64
 
@@ -36,6 +34,55 @@ type space struct {
 	// moving is closed when the goroutine that loads or updates the contents is done; nil
 	// if there is none.
 	moving chan struct{}
+	// changed counts the documents that changed since the contents were kept, and unkept is whether
+	// much of them isn't kept at all. keeping is whether a goroutine keeps them.
+	changed         int
+	unkept, keeping bool
+	// restored is whether the contents were kept by an earlier program.
+	restored bool
+}
+
+const (
+	// keptShare is the share of the documents, as a divisor, of which so many have changed that the
+	// contents are kept again.
+	keptShare = 8
+	// keptAtEnd is how many of them are enough at the end of the program: half of what a load follows
+	// in any case.
+	keptAtEnd = alwaysFollowed / 2
+)
+
+// takeDue reports whether the contents should be kept now, by the caller if so: it calls kept then.
+// Fewer documents than least load as fast from the store.
+func (s *space) takeDue(least int, atEnd bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.contents == nil || s.keeping {
+		return false
+	}
+	documents := s.contents.documents()
+	if documents < least || !s.unkept && s.changed*keptShare < documents && !(atEnd && s.changed >= keptAtEnd) {
+		return false
+	}
+	s.keeping, s.unkept, s.changed = true, false, 0
+	return true
+}
+
+// kept notes that a try to keep the contents ended. After a failure, the end of the program is the
+// next time to try.
+func (s *space) kept(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keeping = false
+	if err != nil {
+		s.changed += keptAtEnd
+	}
+}
+
+// at is the entry of the stream that contents are at or after, if they are the space's.
+func (s *space) at(c *contents) (seq uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seq, s.contents == c
 }
 
 // look measures the contents, and returns by how much they grew.
@@ -48,7 +95,7 @@ func (s *space) look() (grown int64) {
 // reach returns the contents at a position or a later one, and by how much they grew. If
 // several callers need newer contents, one gets them and the others wait; if it fails,
 // the next one tries. A caller whose contents are new enough doesn't wait.
-func (s *space) reach(ctx context.Context, source Source, p Position) (*contents, int64, error) {
+func (s *space) reach(ctx context.Context, x *Index, p Position) (*contents, int64, error) {
 	for {
 		s.mu.Lock()
 		c, seq, moving := s.contents, s.seq, s.moving
@@ -62,7 +109,7 @@ func (s *space) reach(ctx context.Context, source Source, p Position) (*contents
 		if moving == nil {
 			s.moving = make(chan struct{})
 			s.mu.Unlock()
-			return s.move(ctx, source, p, c, seq)
+			return s.move(ctx, x, p, c, seq)
 		}
 		s.mu.Unlock()
 		select {
@@ -74,20 +121,25 @@ func (s *space) reach(ctx context.Context, source Source, p Position) (*contents
 }
 
 // move updates contents from their sequence by what changed since. It loads new ones if
-// there are none in the language, or if too much changed. It locks only the contents,
-// while they change.
-func (s *space) move(ctx context.Context, source Source, p Position, c *contents, seq uint64) (_ *contents, grown int64, err error) {
-	complete := false
-	if c != nil && p.Seq-seq <= uint64(max(alwaysFollowed, c.documents()/docsPerEntry)) {
-		seq, complete, err = source.Changes(ctx, s.namespace, seq, func(id string, d *Doc) error {
+// there are none in the language, or if too much changed: what is kept of them, or else everything.
+// It locks only the contents, while they change.
+func (s *space) move(ctx context.Context, x *Index, p Position, c *contents, seq uint64) (_ *contents, grown int64, err error) {
+	restored, whole, complete, changed := false, true, false, 0
+	if c == nil && x.options.Keeper != nil {
+		c, seq, whole = x.restore(ctx, s.namespace, p.Language)
+		restored = c != nil
+	}
+	if c != nil && p.Seq-min(seq, p.Seq) <= uint64(max(alwaysFollowed, c.documents()/docsPerEntry)) {
+		seq, complete, err = x.source.Changes(ctx, s.namespace, seq, func(id string, d *Doc) error {
 			c.apply(id, d)
+			changed++
 			return ctx.Err()
 		})
 		c.settle()
 	}
 	loaded := err == nil && !complete
 	if loaded {
-		c, seq, err = read(ctx, source, s.namespace, p.Language, s.seed)
+		c, seq, err = read(ctx, x.source, s.namespace, p.Language, x.options.Holds)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,11 +148,13 @@ func (s *space) move(ctx context.Context, source Source, p Position, c *contents
 	if err != nil {
 		return nil, 0, err
 	}
-	if loaded {
-		s.contents = c
+	if loaded || restored {
+		s.contents, s.changed, s.restored = c, 0, !loaded
+		s.unkept = loaded || !whole
 	}
 	if s.contents == c { // they weren't dropped meanwhile
 		s.seq, grown = seq, s.look()
+		s.changed += changed
 	}
 	return c, grown, nil
 }
@@ -115,13 +169,14 @@ func (s *space) drop() (freed int64) {
 	return freed
 }
 
-// count is how many documents there are and how many can't be read, if they are loaded.
-func (s *space) count() (documents, damaged int, warm bool) {
+// count is how many documents there are, how many can't be read, and whether an earlier program kept
+// them, if they are loaded.
+func (s *space) count() (documents, damaged int, restored, warm bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.contents == nil {
-		return 0, 0, false
+		return 0, 0, false, false
 	}
 	documents, damaged = s.contents.count()
-	return documents, damaged, true
+	return documents, damaged, s.restored, true
 }

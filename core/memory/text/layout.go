@@ -193,6 +193,14 @@ type Part struct {
 // Gone is a document that was removed.
 const Gone = gone
 
+// PartDocs is how many documents a part with these words has, if it is one.
+func PartDocs(words string) int {
+	if len(words) < layoutHead {
+		return 0
+	}
+	return min(int(numbers(words).at(0)), segmentDocs)
+}
+
 // PartName is the name of a part with these words.
 func PartName(words string) string {
 	sum := sha256.Sum256([]byte(words))

@@ -15,15 +15,16 @@ const docBatchSize = 512
 // docBatch is memories that are read together for the index. Its buffers are used again
 // for the next batch.
 type docBatch struct {
-	docs    []search.Doc // without an id if there is no such memory
+	holds   func(model string) bool // whether vectors of a model are read; nil reads all
+	docs    []search.Doc            // without an id if there is no such memory
 	vectors []float32
 }
 
 // readDocs calls fn with the memory of each of ids, which are in order: nil for one that
 // can't be found, because it is missing, damaged, in another namespace or in a state that
 // isn't recalled.
-func readDocs(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
-	var l docBatch
+func readDocs(r core.Reader, namespace string, ids []string, holds func(model string) bool, fn func(id string, d *search.Doc) error) error {
+	l := docBatch{holds: holds}
 	for part := range slices.Chunk(ids, docBatchSize) {
 		if err := l.read(r, namespace, part, fn); err != nil {
 			return err
@@ -35,7 +36,7 @@ func readDocs(r core.Reader, namespace string, ids []string, fn func(id string, 
 func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
 	l.docs, l.vectors = slices.Grow(l.docs[:0], docBatchSize)[:len(ids)], l.vectors[:0]
 	clear(l.docs)
-	if err := prefetch(r, ids); err != nil {
+	if err := prefetch(r, record.MemoryPrefix, ids); err != nil {
 		return err
 	}
 	err := readAll(r, record.MemoryPrefix, ids, func(i int, value []byte) {
@@ -46,20 +47,7 @@ func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(i
 	if err != nil {
 		return err
 	}
-	err = readAll(r, record.VectorPrefix, ids, func(i int, value []byte) {
-		if l.docs[i].ID == "" {
-			return
-		}
-		before := len(l.vectors)
-		_, all, err := record.AppendVector(l.vectors, ids[i], value)
-		if err != nil {
-			l.docs[i].ID = ""
-			return
-		}
-		l.vectors = all
-		l.docs[i].Vector = all[before:]
-	})
-	if err != nil {
+	if err = l.readVectors(r, ids); err != nil {
 		return err
 	}
 	err = superseders(r, ids, func(i int, by string) { l.docs[i].SupersededBy = append(l.docs[i].SupersededBy, by) })
@@ -78,6 +66,30 @@ func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(i
 	return nil
 }
 
+// readVectors reads the vectors of the batch that the index holds.
+func (l *docBatch) readVectors(r core.Reader, ids []string) error {
+	held := func(d search.Doc) bool { return d.ID != "" && d.Model != "" && (l.holds == nil || l.holds(d.Model)) }
+	if !slices.ContainsFunc(l.docs, held) {
+		return nil
+	}
+	if err := prefetch(r, record.VectorPrefix, ids); err != nil {
+		return err
+	}
+	return readAll(r, record.VectorPrefix, ids, func(i int, value []byte) {
+		if !held(l.docs[i]) {
+			return
+		}
+		before := len(l.vectors)
+		_, all, err := record.AppendVector(l.vectors, ids[i], value)
+		if err != nil {
+			l.docs[i].ID = ""
+			return
+		}
+		l.vectors = all
+		l.docs[i].Vector = all[before:]
+	})
+}
+
 const (
 	// maxPassed is how many records in a row a scan may skip. Beyond that, it is faster to
 	// begin a new scan at the next record that is wanted.
@@ -88,13 +100,13 @@ const (
 )
 
 // prefetch reads what readAll looks up one by one.
-func prefetch(r core.Reader, ids []string) error {
+func prefetch(r core.Reader, prefix string, ids []string) error {
 	return core.Prefetch(r, func() (reads core.Reads) {
 		if len(ids) > fewIDs {
 			return reads
 		}
 		for _, id := range ids {
-			reads.Keys = append(reads.Keys, []byte(record.MemoryPrefix+id), record.VectorKey(id))
+			reads.Keys = append(reads.Keys, []byte(prefix+id))
 		}
 		return reads
 	})

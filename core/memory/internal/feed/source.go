@@ -50,10 +50,22 @@ func sourceOf(metadata json.RawMessage) string {
 }
 
 // memorySource reads memories for their index.
-type memorySource struct{ namespaces }
+type memorySource struct {
+	namespaces
+	// holds reports whether the index holds vectors of a model: others aren't read.
+	holds func(model string) bool
+}
 
-// Memories reads memories for their index.
-func Memories(s *record.Records) search.Source { return memorySource{namespaces{s}} }
+// MemorySource is where the index of memories comes from, and where it is kept.
+type MemorySource interface {
+	search.Source
+	search.Keeper
+}
+
+// Memories reads memories for their index, with the vectors of the models that it holds.
+func Memories(s *record.Records, holds func(model string) bool) MemorySource {
+	return memorySource{namespaces{s}, holds}
+}
 
 // Load implements [search.Source].
 func (s memorySource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) (seq uint64, err error) {
@@ -67,7 +79,7 @@ func (s memorySource) Load(ctx context.Context, namespace string, fn func(*searc
 		if err != nil {
 			return err
 		}
-		return readDocs(r, namespace, ids, func(_ string, d *search.Doc) error { return fn(d) })
+		return readDocs(r, namespace, ids, s.holds, func(_ string, d *search.Doc) error { return fn(d) })
 	})
 	return seq, err
 }

@@ -30,6 +30,10 @@ const (
 	TagPrefix   = "memory-tag/"
 	TitlePrefix = "memory-title/"
 
+	IndexPrefix      = "memory-index/"
+	IndexWordsPrefix = "memory-index-words/"
+	IndexDocsPrefix  = "memory-index-docs/"
+
 	LinkPrefix   = "link/"
 	LinkToPrefix = "link-to/"
 

@@ -113,7 +113,7 @@ func Rewrite(t *Tx, before, after *core.Memory, model string, vector []float32) 
 }
 
 // Remove deletes a memory: its record, indices, vector, the pending reflections on it,
-// and its links. Links from others are read as links to "purged:<id>" from then on. Only
+// its links, and what is kept of the index of recall with words of it. Links from others are read as links to "purged:<id>" from then on. Only
 // a tombstone without content is left. The caller writes the event.
 func Remove(t *Tx, m *core.Memory) error {
 	if err := t.Erase(m.Namespace, MemoryKey(m.ID)); err != nil {
@@ -123,6 +123,9 @@ func Remove(t *Tx, m *core.Memory) error {
 		return err
 	}
 	if err := forgetDreams(t, m); err != nil {
+		return err
+	}
+	if err := forgetIndexed(t, m); err != nil {
 		return err
 	}
 	if err := Memories.Index(t, m.ID, m, nil); err != nil {
