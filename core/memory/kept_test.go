@@ -345,3 +345,22 @@ func TestPurge_IsNotUndoneByKeeping(t *testing.T) {
 		})
 	}
 }
+
+// docsDigest is of what is kept of the samples besides their words, by the layout that package search has.
+const docsDigest = "sha256:cf2b492a7c4d92414179e53941b284dfff85999a4a1568c94ebc0933ac4b9f9e"
+
+// TestIndex_LayoutOfDocs: what was kept is read as it was written. If this fails because the layout
+// changed, or what it holds, raise docsVersion in package search, and note the new digest here.
+func TestIndex_LayoutOfDocs(t *testing.T) {
+	s := mem.Open()
+	keptSamples(t, s)
+	digest, keys := "", keptKeys(t, s)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if strings.HasPrefix(key, indexDocs) {
+			digest = core.Digest([]byte(digest + keys[key]))
+		}
+	}
+	if !strings.Contains(keys[indexHead+"ns"], `"settings":"1.1 `) || digest != docsDigest {
+		t.Errorf("%s\n%s", digest, keys[indexHead+"ns"])
+	}
+}

@@ -65,6 +65,7 @@ func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 		c.mu.RLock()
 		defer c.mu.RUnlock()
 	}
+	defer s.free()
 	candidates, err := s.candidates()
 	if err != nil {
 		return nil, err
@@ -168,7 +169,15 @@ func (s *scan) score() {
 	s.rescore(periods)
 }
 
+// free gives the memory of the scores back.
+func (s *scan) free() {
+	for _, scores := range s.scores {
+		scores.Free()
+	}
+}
+
 func (s *scan) rescore(periods []dream.Period) {
+	s.free()
 	s.scores = make([]*text.Scores, len(s.contents))
 	for i, c := range s.contents {
 		s.scores[i] = c.scored(s.words, periods)

@@ -95,16 +95,16 @@ func (a *alike) share(word string) (most float64) {
 // theirs, such as one with a mistake in every word. It reads the words of all documents.
 func (x *Index) Alike(text string, k int, keep func(doc uint32) bool) []top.Hit {
 	a := newAlike(text)
-	scores := &Scores{Of: make([]float64, len(x.lengths))}
+	scores := x.noScores()
+	defer scores.Free()
 	for _, s := range x.segments {
 		for i := range s.words.len() {
 			share := a.share(s.words.at(i))
 			if share == 0 {
 				continue
 			}
-			docs := s.postings.at(i)
-			rarity := math.Log(1 + float64(len(s.numbers))/float64(len(docs)))
-			each(docs, func(place, _ uint32) {
+			rarity := math.Log(1 + float64(s.live)/float64(1+s.having(i)))
+			each(s.postings.at(i), func(place, _ uint32) {
 				if number := s.numbers[place]; number != gone {
 					scores.Add(number, share*share*rarity)
 				}

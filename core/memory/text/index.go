@@ -1,5 +1,7 @@
 package text
 
+import "sync"
+
 // Index holds the words of documents. It is not safe for concurrent changes;
 // searches may run at the same time.
 //
@@ -22,6 +24,8 @@ type Index struct {
 	// count is the number of documents, and length the number of their words.
 	count  int
 	length int64
+	// spare are scores to be used again, of zeros.
+	spare sync.Pool
 }
 
 // place is where a document is.

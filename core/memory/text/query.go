@@ -52,7 +52,8 @@ type Query struct {
 	stems   map[string]bool
 	stemmer stemmer
 	// when is whether the query asks when something was.
-	when bool
+	when  bool
+	tally tally
 }
 
 // weighed is a word of a query, in any of its forms.
@@ -201,7 +202,7 @@ func (q *Query) rarity(have int) float64 {
 // find returns where words occur; without anything if they don't.
 func (q *Query) find(forms []string, similar bool) weighed {
 	var w weighed
-	var t tally
+	t := &q.tally
 	for i, x := range q.in {
 		for _, s := range x.segments {
 			exact, stemmed := q.lookUp(x, s, forms, similar)
@@ -277,7 +278,7 @@ type tally struct {
 // count appends the occurrences of words in a segment. Times are in steps that a float holds
 // exactly, so that the order of adding leaves no trace.
 func (t *tally) count(list []occurrence, s *segment, exact, stemmed []uint32) []occurrence {
-	const step = 1 << 10
+	const steps = 1 << 10
 	t.places = t.places[:0]
 	add := func(words []uint32, share float32) {
 		for _, word := range words {
@@ -291,7 +292,7 @@ func (t *tally) count(list []occurrence, s *segment, exact, stemmed []uint32) []
 		}
 	}
 	add(exact, 1)
-	add(stemmed, float32(math.Round(stemmedShare*step))/step)
+	add(stemmed, float32(math.Round(stemmedShare*steps))/steps)
 	for _, place := range t.places {
 		if number := s.numbers[place]; number != gone {
 			list = append(list, occurrence{number, t.times[place], t.titled[place]})
@@ -353,6 +354,7 @@ type Scores struct {
 	Docs []uint32
 	// Titled are those whose title has a word of the query that isn't in most titles.
 	Titled map[uint32]bool
+	index  *Index
 }
 
 // Add adds to a document's score.
@@ -366,13 +368,37 @@ func (s *Scores) Add(doc uint32, score float64) {
 	s.Of[doc] += score
 }
 
+// noScores are scores of no document, in memory that was used before if there is some.
+func (x *Index) noScores() *Scores {
+	s, _ := x.spare.Get().(*Scores)
+	if s == nil {
+		s = &Scores{Titled: map[uint32]bool{}, index: x}
+	}
+	if missing := len(x.lengths) - len(s.Of); missing > 0 {
+		s.Of = append(s.Of, make([]float64, missing)...)
+	}
+	return s
+}
+
+// Free says that the scores aren't needed any more.
+func (s *Scores) Free() {
+	for _, doc := range s.Docs {
+		s.Of[doc] = 0
+	}
+	clear(s.Titled)
+	s.Docs = s.Docs[:0]
+	s.index.spare.Put(s)
+}
+
 // mostTitles is the share of titles from which a word of theirs says nothing.
 const mostTitles = 0.75
 
 // Scores are the BM25 scores of an index's documents. The words are added in the query's order,
 // so that the same sums come out each time.
+//
+// [Scores.Free] makes their memory available again.
 func (x *Index) Scores(q *Query) *Scores {
-	s := &Scores{Of: make([]float64, len(x.lengths)), Titled: map[uint32]bool{}}
+	s := x.noScores()
 	b := q.lengthPenalty()
 	at := slices.Index(q.in, x)
 	for _, w := range q.words {
@@ -402,7 +428,9 @@ func (x *Index) score(q *Query, b, weight float64, o occurrence) float64 {
 // isn't nil only those that it accepts are taken. Documents without any of the
 // query's words aren't found.
 func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {
-	return x.Best(x.Scores(q), k, keep)
+	s := x.Scores(q)
+	defer s.Free()
+	return x.Best(s, k, keep)
 }
 
 // Best returns the k documents with the highest of some scores, as [Index.Top] does.
@@ -469,11 +497,7 @@ func (q *Query) having(word string) (count int) {
 	for _, x := range q.in {
 		for _, s := range x.segments {
 			if i, found := s.words.find(word); found {
-				each(s.postings.at(i), func(place, _ uint32) {
-					if s.numbers[place] != gone {
-						count++
-					}
-				})
+				count += s.having(i)
 			}
 		}
 	}

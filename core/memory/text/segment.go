@@ -28,8 +28,8 @@ type segment struct {
 	lengths           numbers
 	languages, traits string
 	words             list
-	// postings are, for each word, two varints for each document that has it: how far its place is from
-	// the one before, and 2·times, plus 1 if the title has it.
+	// postings are, for each word, in varints: how many documents have it, and for each of these how far
+	// its place is from the one before, and 2·times, plus 1 if the title has it.
 	postings list
 	// docs are, for each document, its words and postings in the same form.
 	docs list
@@ -189,6 +189,7 @@ func formsOf(uses []use) (keys, places *writtenList) {
 
 // appendPostings appends rising postings.
 func appendPostings(b []byte, list []posting) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
 	last := uint32(0)
 	for _, p := range list {
 		b = binary.AppendUvarint(b, uint64(p.place-last))
@@ -211,14 +212,34 @@ func uvarint(s string) (n uint64, rest string) {
 
 // each calls fn with postings.
 func each(s string, fn func(place, times uint32)) {
+	_, s = uvarint(s)
 	place := uint64(0)
 	for len(s) > 0 {
 		var step, times uint64
-		step, s = uvarint(s)
-		times, s = uvarint(s)
+		if len(s) > 1 && s[0]|s[1] < 0x80 { // as nearly all are
+			step, times, s = uint64(s[0]), uint64(s[1]), s[2:]
+		} else {
+			step, s = uvarint(s)
+			times, s = uvarint(s)
+		}
 		place += step
 		fn(uint32(place), uint32(times)) //nolint:gosec // as they were appended
 	}
+}
+
+// having is how many documents have a word, by its place.
+func (s *segment) having(word int) (count int) {
+	postings := s.postings.at(word)
+	if s.live == len(s.numbers) {
+		n, _ := uvarint(postings)
+		return int(n) //nolint:gosec // at most segmentDocs
+	}
+	each(postings, func(place, _ uint32) {
+		if s.numbers[place] != gone {
+			count++
+		}
+	})
+	return count
 }
 
 // read returns the documents that weren't removed, as they were analyzed.
