@@ -41,8 +41,8 @@
 // # What a purge removes
 //
 // A purge removes the record with its vector, indices and links, what is needed to undo
-// dream passes, what was merged into it, the metadata of links to it, and the pending
-// reflections on it. The data that stays names the memory only by its id and by digests: the
+// dream passes, what was merged into it, the metadata of links to it, the pending
+// reflections on it, and the parts of the kept index that may have its words. The data that stays names the memory only by its id and by digests: the
 // tombstone, the events, the gate's decisions, and links to the memory. The record of a
 // decision of the reflect policy has no title or tags, and nothing that the policy computed
 // from them. Copies kept elsewhere, such as what runs recalled, are removed by

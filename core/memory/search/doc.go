@@ -6,7 +6,8 @@
 // recall filters and ranks by. It is loaded from the store when a search first needs it,
 // or earlier in the background, and then follows the commits. Above a memory limit the
 // least recently used namespaces are dropped; a dropped namespace is in the same state as
-// one that isn't loaded yet. The words are in the namespace's language; when that
+// one that isn't loaded yet. What is loaded is kept by a [Keeper] for the next program, and read
+// from there if it is of use. The words are in the namespace's language; when that
 // changes, the next search builds the index again.
 //
 // # How it ranks
