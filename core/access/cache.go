@@ -107,8 +107,8 @@ func (a *Authority) use(ctx context.Context, h *holder) {
 		return
 	}
 	_ = a.writer.Store.Update(ctx, func(tx core.Tx) error {
-		value, found, err := tx.Get(tokenKey(h.token.ID))
-		if err != nil || !found || !bytes.Equal(value, h.record) { // it was revoked, or dropped, since
+		value, _, err := tx.Get(tokenKey(h.token.ID))
+		if err != nil || !bytes.Equal(value, h.record) { // it was revoked, or dropped, since
 			return err
 		}
 		written, err := lastUsed(tx, h.token.ID)

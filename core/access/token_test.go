@@ -177,6 +177,45 @@ func (s *counting) Update(ctx context.Context, fn func(core.Tx) error) error {
 	return s.Store.Update(ctx, fn)
 }
 
+// interrupted is a store in which something happens before its next update.
+type interrupted struct {
+	core.Store
+	by func()
+}
+
+func (s *interrupted) Update(ctx context.Context, fn func(core.Tx) error) error {
+	if by := s.by; by != nil {
+		s.by = nil
+		by()
+	}
+	return s.Store.Update(ctx, fn)
+}
+
+// TestTokenUse_IsntWrittenOfATokenThatEnded between its check and the writing.
+func TestTokenUse_IsntWrittenOfATokenThatEnded(t *testing.T) {
+	for how, end := range map[string]func(g *gate, id string){
+		"revoked": func(g *gate, id string) {
+			_, err := g.Revoke(g.ctx, id)
+			g.must(err)
+		},
+		"dropped": func(g *gate, id string) {
+			g.must(g.store.Update(g.ctx, func(tx core.Tx) error { return tx.Delete(access.TokenKey(id)) }))
+		},
+	} {
+		g := newGate(t)
+		issued := g.issue(request())
+		store := &interrupted{Store: g.store}
+		g.store = store
+		other := g.another()
+		store.by = func() { end(g, issued.ID) }
+		c, err := other.Authenticate(g.ctx, string(issued.Secret))
+		g.holds("the check before it", c, err, "ci")
+		if text, found := g.dump()[string(access.UsedKey(issued.ID))]; found || store.by != nil {
+			t.Errorf("%s: a use is written: %s", how, text)
+		}
+	}
+}
+
 func TestTokenUseIsWrittenOnceAnHour(t *testing.T) {
 	g := newGate(t)
 	store := &counting{Store: g.store}

@@ -33,6 +33,9 @@ func (r *Repository) NextReady(reader core.Reader, types []Type) (string, error)
 	return id, err
 }
 
+// Notes is how many jobs this process moved that aren't known to be in their sets.
+func (r *Repository) Notes() int { return len(r.turns.notes) }
+
 // ReadyItem adds a job to what is ready, behind the queue's back.
 func ReadyItem(tx core.Tx, t Type, served uint64, id string) error {
 	return shard("").ready(t).add(tx, item(served, id))

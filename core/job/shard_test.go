@@ -1,9 +1,12 @@
 package job_test
 
 import (
+	"context"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/job"
 )
 
@@ -39,6 +42,45 @@ func TestShards_TakeTurns(t *testing.T) {
 		t.Error("more jobs than were queued")
 	}
 	b.sound()
+}
+
+// TestShards_AClaimChangesOnlyWhatItMust: none of the shards whose jobs aren't due.
+func TestShards_AClaimChangesOnlyWhatItMust(t *testing.T) {
+	b := newBoard(t, job.Options{})
+	updates := &updates{Store: b.store}
+	b.store = updates
+	b.restart(job.Options{})
+	must(t, b.Divide(t.Context()))
+	users := []string{"a", "b", "c"}
+	for _, user := range users {
+		b.add(user, job.Workflow, "n")
+		b.add(user, job.Workflow, "n")
+		_, err := b.Snooze(t.Context(), b.claims("h").Held, time.Hour, &job.Outcome{Reason: "r"})
+		must(t, err)
+	}
+	for range users {
+		b.claims("h")
+	}
+	before := updates.n
+	if c := b.claim("h"); c != nil || updates.n > before {
+		t.Errorf("%d updates for a claim of nothing: %v", updates.n-before, c)
+	}
+	b.clock.Advance(time.Hour)
+	for range users {
+		b.claims("h")
+	}
+	b.sound()
+}
+
+// updates counts a store's updates.
+type updates struct {
+	core.Store
+	n int
+}
+
+func (s *updates) Update(ctx context.Context, fn func(core.Tx) error) error {
+	s.n++
+	return s.Store.Update(ctx, fn)
 }
 
 // TestDivide_KeepsJobs of every status: what may run does, and what is counted is the same.

@@ -134,6 +134,24 @@ func TestClaim_SeesEveryReturn(t *testing.T) {
 	}
 }
 
+// TestClaim_LooksForANewJobOnce: a process that makes all changes reads the sets of ready jobs
+// once, and from then on looks only for the jobs that it moved since its last claim.
+func TestClaim_LooksForANewJobOnce(t *testing.T) {
+	b := newBoard(t, job.Options{Exclusive: true})
+	b.add("a", job.Workflow, "n")
+	b.claims("h")
+	for _, user := range []string{"b", "c", "d"} {
+		b.add(user, job.Workflow, "n")
+	}
+	if n := b.Notes(); n != 3 {
+		t.Errorf("%d jobs are looked for, want 3", n)
+	}
+	b.claims("h")
+	if n := b.Notes(); n != 0 {
+		t.Errorf("after a claim %d jobs are looked for", n)
+	}
+}
+
 // TestPool_LetsATenantHaveHalf of the workers while another tenant waits or had some lately, and all
 // otherwise.
 func TestPool_LetsATenantHaveHalf(t *testing.T) {

@@ -21,7 +21,7 @@ const maxHeads = 4096
 
 // Record records the heads that changed since the root's last entry, and returns the
 // root's head. If nothing changed, it writes nothing. A stream whose head can't be read
-// is skipped; the others are recorded, and the error names it. The root's entries have no
+// is skipped; the others are recorded, and the error names the first that was. The root's entries have no
 // subject: the host writes them by itself, while it handles other requests.
 func Record(ctx context.Context, w *Writer) (Head, error) {
 	ctx = core.WithCaller(ctx, core.Caller{})
@@ -33,21 +33,21 @@ func Record(ctx context.Context, w *Writer) (Head, error) {
 		return head, sdk.Wrap("record the heads of the journal", err)
 	}
 	from, end := []byte(newPrefix), core.PrefixEnd([]byte(newPrefix))
-	var unread []error
+	var unread error // the first
 	for from != nil {
 		var found addedEntries
 		if found, err = findAdded(ctx, w, newPrefix, from, end); err != nil {
 			break
 		}
-		if found.unread != nil && len(unread) < 10 { // ten are enough for a message
-			unread = append(unread, found.unread)
+		if unread == nil {
+			unread = found.unread
 		}
 		if err = found.record(ctx, w); err != nil {
 			break
 		}
 		from = found.next
 	}
-	if err = core.JoinErrors(append([]error{err}, unread...)...); err != nil {
+	if err = core.JoinErrors(err, unread); err != nil {
 		return Head{}, sdk.Wrap("record the heads of the journal", err)
 	}
 	return rootHead(ctx, w)
