@@ -119,6 +119,21 @@ func TestHeld_OneHostTakesOver(t *testing.T) {
 	hosts.checked(t)
 }
 
+// TestHeld_AJobHasItsRun: who holds the job goes on with its run, whichever host began it.
+func TestHeld_AJobHasItsRun(t *testing.T) {
+	for _, job := range []bool{true, false} {
+		hosts := &hostsOf{store: mem.Open(), gone: map[string]bool{}}
+		needs := run.Needs{Job: job}
+		r := &core.Run{ID: "run-1", Workflow: "w", Source: core.Source{File: "w.yaml"}, State: []byte(`{}`)}
+		if err := hosts.repository("a").CreateWith(t.Context(), r, needs); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := hosts.repository("b").ResumeWith(t.Context(), r.ID, needs, nil); (err == nil) != job {
+			t.Errorf("resumed by another host, by a job %v: %v", job, err)
+		}
+	}
+}
+
 // A check finds a host's run that isn't so, and a rebuild drops it.
 func TestHeld_RebuildDropsWhatDoesNotAgree(t *testing.T) {
 	hosts := &hostsOf{store: mem.Open(), gone: map[string]bool{}}
