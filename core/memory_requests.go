@@ -198,8 +198,8 @@ type FeedbackRequest struct {
 	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
 	// Reply is what the turn produced: its answer, tool calls or patch, of at most 1,048,576 bytes. If no
 	// memories are named, the reply shows which were used: those of which it has what neither the
-	// query nor another memory could have given. Such a use earns half the credit of a named one.
-	// The reply isn't stored.
+	// query nor another memory could have given. Such a use earns half the credit of a named one, and
+	// takes the place of assumed ones. The reply isn't stored.
 	Reply string `json:"reply,omitempty"`
 	// Source is the source of the outcome: "user", "tool" or "text", the best first; ""
 	// is text. An outcome from a better source replaces other outcomes of the same turn,

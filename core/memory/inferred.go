@@ -12,7 +12,7 @@ import (
 // inferred are the memories that a turn used according to its reply, with how strongly: nothing if the
 // feedback names memories itself, or there is no reply.
 func (m *Memories) inferred(ctx context.Context, r *core.FeedbackRequest) (map[string]float64, error) {
-	if r.Reply == "" || len(r.Used)+len(r.Assumed) > 0 || len(r.Reply) > turn.MaxReplyBytes {
+	if r.Reply == "" || len(r.Used) > 0 || len(r.Reply) > turn.MaxReplyBytes {
 		return nil, nil //nolint:nilnil // nothing to infer is no error
 	}
 	var offered *turn.Offered

@@ -16,7 +16,7 @@ import (
 // A run gives feedback on the memories that it recalled: each memory.recall begins a turn,
 // and the run's end is the turn's feedback. Memories that a plugin or a node named count
 // as used. If none was named and a prompt or a script read the recall, what the nodes after it put
-// out shows which were used; without a text in it the first result counts as used: crediting
+// out shows which were used. If it shows none, as data may, the first result counts as used: crediting
 // everything recalled would promote memories that nobody used.
 // All of this follows from the recorded visits, so that a resumed run gives the same
 // feedback as an uninterrupted one.
@@ -307,8 +307,8 @@ func distinct(recalls []*turn, of func(*turn) []string) (list []string) {
 	return list
 }
 
-// uses returns the memories of a turn's recalls that were named as used; or else what shows which
-// were used; or else the memories that are assumed to be used.
+// uses returns the memories of a turn's recalls that were named as used; or else what may show which
+// were used, and the memories that are assumed to be used if it doesn't.
 func (t *turns) uses(recalls []*turn) (named, assumed []string, reply string) {
 	if named = distinct(recalls, func(at *turn) []string { return at.named }); len(named) > 0 {
 		return named, nil, ""
@@ -321,9 +321,6 @@ func (t *turns) uses(recalls []*turn) (named, assumed []string, reply string) {
 	})
 	if len(assumed) > 0 {
 		reply = t.reply(recalls[0])
-	}
-	if reply != "" {
-		assumed = nil
 	}
 	return nil, assumed, reply
 }
@@ -338,7 +335,7 @@ func (t *turns) feedbacks(run *core.Run) []*core.FeedbackRequest {
 		}
 		r := &core.FeedbackRequest{Session: at.Session, Turn: at.Turn, Outcome: t.outcome(run), Source: "tool"}
 		r.Used, r.Assumed, r.Reply = t.uses(recalls)
-		if len(r.Used)+len(r.Assumed) > 0 || r.Reply != "" {
+		if len(r.Used)+len(r.Assumed) > 0 {
 			r.ToolOutcomes = t.tools(at, run.ID)
 		}
 		all = append(all, r)

@@ -135,7 +135,7 @@ func TestARunsEndIsTheFeedbackOfItsRecalls(t *testing.T) {
 		"passed at once": {&pupils{loop: passed}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(true, false)}}},
 		"its output shows what was used": {&pupils{loop: &core.LoopResult{Status: core.StatusPassed, Iteration: 1, Best: passed.Best, Output: json.RawMessage(`{"a": ["text", 7, null, true]}`)}}, tips + loopNode,
-			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Reply: "a\ntext\n", ToolOutcomes: tool(true, false)}}},
+			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, Reply: "a\ntext\n", ToolOutcomes: tool(true, false)}}},
 		"passed later": {&pupils{loop: loopOf(core.StatusPassed, 3, 1)}, tips + loopNode,
 			[]core.FeedbackRequest{{Turn: 1, Outcome: "success", Assumed: []string{"tips-1"}, ToolOutcomes: tool(false, true)}}},
 		"passed at the second attempt": {&pupils{loop: loopOf(core.StatusPassed, 2, 1)}, tips + loopNode,

@@ -58,17 +58,17 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, inferred map[string]float
 			Session: r.Session, Turn: r.Turn, Outcome: outcome, Source: source, Items: []core.FeedbackItem{}, Revalidate: []string{},
 		},
 	}
-	for _, id := range r.Assumed {
-		f.used[id] = false
-	}
 	for _, id := range r.Used {
 		f.used[id] = true
 	}
-	if len(f.used) == 0 {
+	if len(r.Used) == 0 && len(inferred) > 0 {
 		f.inferred = inferred
+	} else {
+		for _, id := range r.Assumed {
+			f.used[id] = f.used[id]
+		}
 	}
-	if first != nil && len(f.used)+len(inferred) == 0 {
-		f.inferred = map[string]float64{}
+	if first != nil && len(f.used)+len(f.inferred) == 0 {
 		for _, item := range first.Items {
 			switch {
 			case item.Inferred > 0:
