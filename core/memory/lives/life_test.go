@@ -14,7 +14,7 @@ const (
 	namesFirst  naming = iota // what it read first
 	namesAll                  // all that it read
 	namesJust                 // just what helped
-	namesRarely               // what it read first, in 2 of 100 turns; otherwise nothing
+	namesRarely               // what it read first, in 2 of 100 turns; otherwise its reply shows it
 )
 
 // life is how an agent's turns go.
@@ -49,7 +49,7 @@ type world struct {
 	rnd   *rand.Rand
 	tasks []task
 	mind  mind
-	notes int
+	notes map[string]string
 	// helps are the tasks that notes help with.
 	helps map[string]int
 	// now are the notes with the present right tips, old the wrong ones from the beginning.
@@ -58,7 +58,7 @@ type world struct {
 
 // live lives a life, and returns which turns succeeded.
 func (l life) live(t *testing.T, seed uint64, m mind) []bool {
-	w := &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}}
+	w := &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}, notes: map[string]string{}}
 	w.begin()
 	passed := make([]bool, l.turns)
 	session, left, number, user := 0, 0, int64(0), 0
@@ -82,8 +82,8 @@ func (l life) live(t *testing.T, seed uint64, m mind) []bool {
 
 // learn stores a note.
 func (w *world) learn(content string) (id string) {
-	w.notes++
-	id = fmt.Sprintf("note-%04d", w.notes)
+	id = fmt.Sprintf("note-%04d", len(w.notes)+1)
+	w.notes[id] = content
 	w.mind.learn(note{id, content})
 	return id
 }
@@ -147,7 +147,9 @@ func (w *world) turn(user int, session string, number int64) (passed bool) {
 	}
 	r := report{request: q, read: read, success: passed != (flip < w.flipped)}
 	switch {
-	case len(read) == 0, w.names == namesRarely && rare > .02:
+	case len(read) == 0:
+	case w.names == namesRarely && rare > .02:
+		r.reply = "I went by my notes. " + w.notes[read[0]]
 	case w.names == namesAll:
 		r.named = read
 	case w.names == namesJust:

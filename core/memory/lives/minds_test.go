@@ -21,6 +21,8 @@ type report struct {
 	request
 	read, named []string
 	success     bool
+	// reply is what the agent wrote.
+	reply string
 }
 
 // mind is a way to remember.

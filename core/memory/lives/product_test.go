@@ -77,7 +77,7 @@ func (p *product) report(r report) {
 	if r.success {
 		outcome = core.OutcomeSuccess
 	}
-	_, err := p.Feedback(p.as(r.who), &core.FeedbackRequest{Session: r.session, Turn: r.turn, Outcome: outcome, Source: "tool", Used: r.named})
+	_, err := p.Feedback(p.as(r.who), &core.FeedbackRequest{Session: r.session, Turn: r.turn, Outcome: outcome, Source: "tool", Used: r.named, Reply: r.reply})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func kinds() []kind {
 			{name: "turns 801-1000", reach: .86, of: rate(801, 1000), lacks: "credit: per_subject"},
 		}},
 		{name: "the agent names 2 % of what it used, 1/0", life: with(sure, func(l *life) { l.names = namesRarely }), rows: []row{
-			{name: "turns 301-400", reach: .96, of: late, lacks: "inferred use"},
+			{name: "turns 301-400", reach: .96, of: late},
 		}},
 		{brief: true, name: "riders worded nearer, the agent names just what helped", life: rides(namesJust), rows: []row{{name: "turns 301-400", reach: .88, of: late}}},
 		{name: "riders worded nearer, the agent names all", life: rides(namesAll), rows: []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
