@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/memory"
 )
 
@@ -144,7 +145,7 @@ func TestTheSameScriptExportsTheSame(t *testing.T) {
 			t.Errorf("the script makes nothing below %s/", prefix)
 		}
 	}
-	for range 2 {
+	for range coretest.Cases(1, 2) {
 		onEngines(t, func(t *testing.T, s core.Store) {
 			if diff := cmp.Diff(want, play(t, s)); diff != "" {
 				t.Errorf("the exports differ (-first +second):\n%s", diff)

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"os"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/storetest"
 )
 
@@ -30,7 +31,7 @@ func newModelPlan() *modelPlan {
 	if os.Getenv(storetest.StressEnv) == "1" {
 		return &modelPlan{ops: 10 * modelOps, stress: true}
 	}
-	return &modelPlan{ops: modelOps}
+	return &modelPlan{ops: coretest.Cases(modelOps/2, modelOps)}
 }
 
 // check calls fn with one of the engines, in turn, where its store is to be checked
