@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/policypoint"
@@ -69,6 +70,24 @@ func TestDecision_OfOtherPointsShowsWhatFits(t *testing.T) {
 	for _, want := range []string{"≥ .37, the active threshold", "hit count", "holds"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q: %s", want, text)
+		}
+	}
+}
+
+// TestPartsOf_LeavesOutWhatIsNothing: a lane is made of the numbers that aren't 0, and of what holds.
+func TestPartsOf_LeavesOutWhatIsNothing(t *testing.T) {
+	for _, c := range []struct {
+		parts []gate.Explained
+		want  string
+	}{
+		{nil, ""},
+		{[]gate.Explained{{Name: "react", Value: 0.0}, {Name: "seen", Value: false}, {Name: "unknown", Value: nil}, {Name: "uses", Value: 0}, {Name: "word", Value: ""}}, ""},
+		{[]gate.Explained{{Name: "react_score", Value: 0.5}}, "react .50"},
+		{[]gate.Explained{{Name: "last_outcome", Value: "success"}, {Name: "uses", Value: 0.0}, {Name: "turns", Value: 12.0}}, "last outcome success, turns 12"},
+		{[]gate.Explained{{Name: "seen", Value: true}, {Name: "uses", Value: 3}, {Name: "bias", Value: -0.25}}, "seen yes, uses 3, bias −.25"},
+	} {
+		if got := partsOf(c.parts); got != c.want {
+			t.Errorf("%v: %q, want %q", c.parts, got, c.want)
 		}
 	}
 }

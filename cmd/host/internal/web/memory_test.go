@@ -170,3 +170,20 @@ func TestJobs_ByForms(t *testing.T) {
 		t.Errorf("%d", a.StatusCode)
 	}
 }
+
+// TestMemory_CountsTheMovesOfOneNamespace only: its stream has them, and a page of several
+// namespaces has none.
+func TestMemory_CountsTheMovesOfOneNamespace(t *testing.T) {
+	s := newSite(t)
+	s.Promoted()
+	here := url.QueryEscape(operationtest.Here)
+	for target, want := range map[string]bool{
+		"/memory?namespace=" + here: true, "/memory?namespace=" + here + "&q=harbour": true,
+		"/memory": false, "/memory?namespace=" + here + "&subtree=1": false, "/memory?namespace=&subtree=1": false, "/memory?subtree=1": false,
+		"/memory?namespace=no/such": false, "/memory?namespace=no/such&subtree=1": false,
+	} {
+		if text := textOf(s.tree(s.get(target), http.StatusOK)); strings.Contains(text, "moves of the last 24 hours") != want {
+			t.Errorf("%s: want moves %v: %.400s", target, want, text)
+		}
+	}
+}
