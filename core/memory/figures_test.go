@@ -101,6 +101,7 @@ func recallFigures(t *testing.T, dir string) {
 		took, used = append(took, first), append(used, computed)
 		done()
 	}
+	coretest.Figure{Name: "what is kept of the index of a memory", Value: float64(keptBytes(t, dir)) / lot / 1024, Unit: "KB", Target: 1}.Print(os.Stdout)
 	before := heap()
 	w, first, computed, done := coldRecall(t, dir)
 	defer done()
@@ -116,6 +117,25 @@ func recallFigures(t *testing.T, dir string) {
 		Note: fmt.Sprintf("%d MB for %d, estimated as %d MB, %s resident", grown>>20, p.Documents, p.Bytes>>20, resident()),
 	}.Print(os.Stdout)
 	warmRecalls(t, w)
+}
+
+// keptBytes is how much is kept of indices, before the store compresses it.
+func keptBytes(t *testing.T, dir string) (sum int) {
+	t.Helper()
+	s, err := pebble.Open(t.Context(), pebble.Options{Dir: dir, Durability: pebble.Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view(t, s, func(r core.Reader) error {
+		return core.ScanPrefix(r, []byte("memory-index"), func(key, value []byte) (bool, error) {
+			sum += len(key) + len(value)
+			return true, nil
+		})
+	})
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return sum
 }
 
 // coldRecall opens the store and recalls once, and returns how long the recall took,

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -242,8 +244,8 @@ func (r *docReader) fixed() uint64 {
 
 var errKept = errors.New("what is kept of the index can't be read")
 
-// attach adds the documents of a part. What an earlier part had of them is dropped.
-func (c *contents) attach(p *Part) error {
+// attach adds the documents of a part. If an earlier part may have had some of them, that is dropped.
+func (c *contents) attach(p *Part, again bool) error {
 	r := docReader{s: p.Docs}
 	shared := make([]*traits, 0, r.count())
 	for range cap(shared) {
@@ -276,7 +278,9 @@ func (c *contents) attach(p *Part) error {
 		if r.wrong {
 			return errKept
 		}
-		c.remove(d.id)
+		if again {
+			c.remove(d.id)
+		}
 		docs[i] = c.number()
 		c.take(docs[i], &d, superseders)
 	}
@@ -326,8 +330,9 @@ func (x *Index) restore(ctx context.Context, namespace, language string) (c *con
 		size += text.PartDocs(k.Parts[i].Words)
 	}
 	c, seq = newContents(language, x.options.Holds, size), k.Parts[0].Seq
+	again := !k.Whole || slices.ContainsFunc(k.Parts, func(p Part) bool { return p.Seq != seq })
 	for i := range k.Parts {
-		if c.attach(&k.Parts[i]) != nil {
+		if c.attach(&k.Parts[i], again) != nil {
 			return nil, 0, false
 		}
 		seq = min(seq, k.Parts[i].Seq)
@@ -356,13 +361,14 @@ func (x *Index) restore(ctx context.Context, namespace, language string) (c *con
 
 // restoreVectors reads the vectors that contents hold.
 func (x *Index) restoreVectors(ctx context.Context, c *contents) error {
+	held := func(t *traits) bool { return t.model != "" && (c.holds == nil || c.holds(t.model)) }
+	if !slices.ContainsFunc(slices.Collect(maps.Values(c.traits)), held) {
+		return nil
+	}
 	var ids []string
 	for id, n := range c.numbers {
-		model := c.docs[n].model
-		if model == "" || c.holds != nil && !c.holds(model) {
-			continue
-		}
-		if x := c.vectors[model]; x == nil || !x.Has(n) {
+		d := &c.docs[n]
+		if x := c.vectors[d.model]; held(d.traits) && (x == nil || !x.Has(n)) {
 			ids = append(ids, id)
 		}
 	}

@@ -106,6 +106,9 @@ func (c *contents) scored(q *text.Query, periods []dream.Period) *text.Scores {
 
 // lend adds to the scores of documents what their neighbours lend them.
 func (c *contents) lend(s *text.Scores) {
+	if len(c.sources) == 0 {
+		return
+	}
 	own := make([]float64, len(s.Docs))
 	for i, n := range s.Docs {
 		own[i] = s.Of[n]

@@ -455,6 +455,7 @@ type Example struct {
 // words, and words of titles, aren't added.
 func (q *Query) Expand(examples []Example) {
 	shares, forms := map[string]float64{}, map[string]string{}
+	rarities := map[string]float64{}
 	for _, e := range examples {
 		p := e.In.places[e.Doc]
 		if p.segment == nil {
@@ -467,7 +468,12 @@ func (q *Query) Expand(examples []Example) {
 			if q.stems[key] || times&1 != 0 {
 				return
 			}
-			shares[key] += e.Share * float64(times/2) / length * q.rarity(q.having(word))
+			rarity, known := rarities[word]
+			if !known {
+				rarity = q.rarity(q.having(word))
+				rarities[word] = rarity
+			}
+			shares[key] += e.Share * float64(times/2) / length * rarity
 			if forms[key] == "" || word < forms[key] {
 				forms[key] = word
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
@@ -13,15 +14,17 @@ import (
 
 var _ search.Keeper = memorySource{}
 
-// Kept implements [search.Keeper]. A part that isn't as the head says is left out.
+// Kept implements [search.Keeper]. A part that isn't as the head says is left out. Digests take as long
+// as a third of the reading, so they are made next to it.
 func (s memorySource) Kept(ctx context.Context, namespace string) (kept *search.Kept, err error) {
+	var checks sync.WaitGroup
 	err = s.View(ctx, func(r core.Reader) error {
 		head, err := record.IndexHeads.Get(r, namespace)
 		if err != nil || head == nil {
 			return err
 		}
-		kept = &search.Kept{Settings: head.Settings, Whole: head.Whole}
-		for _, p := range head.Parts {
+		kept = &search.Kept{Settings: head.Settings, Whole: head.Whole, Parts: make([]search.Part, len(head.Parts))}
+		for i, p := range head.Parts {
 			id := record.IndexPartID(namespace, p.Name)
 			words, _, err := r.Get([]byte(record.IndexWordsPrefix + id))
 			if err != nil {
@@ -31,15 +34,23 @@ func (s memorySource) Kept(ctx context.Context, namespace string) (kept *search.
 			if err != nil {
 				return err
 			}
-			if record.IndexDigest(words) != p.Name || record.IndexDigest(docs) != p.Docs {
-				kept.Whole = false
-				continue
-			}
-			kept.Parts = append(kept.Parts, search.Part{Name: p.Name, Seq: p.Seq, Words: string(words), Docs: string(docs)})
+			to := &kept.Parts[i]
+			checks.Go(func() {
+				if record.IndexDigest(words) == p.Name && record.IndexDigest(docs) == p.Docs {
+					*to = search.Part{Name: p.Name, Seq: p.Seq, Words: string(words), Docs: string(docs)}
+				}
+			})
 		}
 		return ctx.Err()
 	})
-	return kept, err
+	checks.Wait()
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	all := len(kept.Parts)
+	kept.Parts = slices.DeleteFunc(kept.Parts, func(p search.Part) bool { return p.Name == "" })
+	kept.Whole = kept.Whole && len(kept.Parts) == all
+	return kept, nil
 }
 
 // Missing implements [search.Keeper].
