@@ -115,7 +115,7 @@ const grows = 4
 func (x *Index) smallest() int {
 	for i := len(x.segments) - 2; i >= 0; i-- {
 		a, b := x.segments[i].live, x.segments[i+1].live
-		if a+b <= segmentDocs && (a < grows*b || b == 0) {
+		if a+b <= mergedDocs && (a < grows*b || b == 0) {
 			return i
 		}
 	}

@@ -114,7 +114,7 @@ type writtenList struct {
 	ends []uint32
 }
 
-func (l *writtenList) end() { l.ends = append(l.ends, uint32(len(l.all))) } //nolint:gosec // 4,096 documents, each up to 64 KiB
+func (l *writtenList) end() { l.ends = append(l.ends, uint32(len(l.all))) } //nolint:gosec // 16,384 documents, each up to 64 KiB
 
 func (l *writtenList) add(s string) {
 	l.all = append(l.all, s...)

@@ -202,19 +202,25 @@ func (q *Query) rarity(have int) float64 {
 // find returns where words occur; without anything if they don't.
 func (q *Query) find(forms []string, similar bool) weighed {
 	var w weighed
-	t := &q.tally
 	for i, x := range q.in {
-		for _, s := range x.segments {
-			exact, stemmed := q.lookUp(x, s, forms, similar)
-			if len(exact)+len(stemmed) == 0 {
-				continue
-			}
-			if w.in == nil {
-				w.in = make([][]occurrence, len(q.in))
-			}
-			w.in[i] = t.count(w.in[i], s, exact, stemmed)
+		k, most := q.keys(x, forms), 0
+		places := make([][2][]uint32, len(x.segments))
+		for j, s := range x.segments {
+			exact, stemmed := k.lookUp(s, similar)
+			places[j] = [2][]uint32{exact, stemmed}
+			most += s.most(exact) + s.most(stemmed)
 		}
-		for _, o := range w.at(i) {
+		if most == 0 {
+			continue
+		}
+		if w.in == nil {
+			w.in = make([][]occurrence, len(q.in))
+		}
+		w.in[i] = make([]occurrence, 0, most)
+		for j, s := range x.segments {
+			w.in[i] = q.tally.count(w.in[i], s, places[j][0], places[j][1])
+		}
+		for _, o := range w.in[i] {
 			if o.titled {
 				w.titled++
 			}
@@ -226,39 +232,52 @@ func (q *Query) find(forms []string, similar bool) weighed {
 	return w
 }
 
-func (w *weighed) at(i int) []occurrence {
-	if w.in == nil {
-		return nil
-	}
-	return w.in[i]
+// keys are what the words of a segment are looked up by.
+type keys struct {
+	// forms are words as they are, without accents too, and plain and stems the keys of formKey.
+	forms, words, plain, stems []string
 }
 
-// lookUp returns the places of a segment's words that are any of the forms, but for accents, and of
-// those that have their stems; or of those that differ from one by a letter.
-func (q *Query) lookUp(x *Index, s *segment, forms []string, similar bool) (exact, stemmed []uint32) {
+// keys are the keys of words that are forms of one, in an index.
+func (q *Query) keys(x *Index, forms []string) *keys {
+	k := &keys{forms: forms}
 	for _, form := range forms {
-		if similar {
-			stemmed = s.similar(stemmed, form)
-			continue
+		k.words = append(k.words, form)
+		plain := fold(form)
+		if plain != form {
+			k.words = append(k.words, plain)
 		}
-		if i, found := s.words.find(form); found {
-			exact = append(exact, uint32(i)) //nolint:gosec // see end
-		}
-		if plain := fold(form); plain != form {
-			if i, found := s.words.find(plain); found {
-				exact = append(exact, uint32(i)) //nolint:gosec // see end
-			}
-			exact = s.formsOf(exact, formKey(noLanguage, plain))
-		} else {
-			exact = s.formsOf(exact, formKey(noLanguage, form))
-		}
+		k.plain = append(k.plain, formKey(noLanguage, plain))
 		for in, count := range x.spoken {
 			if count == 0 {
 				continue
 			}
 			for _, stem := range q.stemmer.stems(uint8(in), form) { //nolint:gosec // there are 32
-				stemmed = s.formsOf(stemmed, formKey(uint8(in), stem)) //nolint:gosec // there are 32
+				k.stems = append(k.stems, formKey(uint8(in), stem)) //nolint:gosec // there are 32
 			}
+		}
+	}
+	return k
+}
+
+// lookUp returns the places of a segment's words that are any of the forms, but for accents, and of
+// those that have their stems; or of those that differ from one by a letter.
+func (k *keys) lookUp(s *segment, similar bool) (exact, stemmed []uint32) {
+	if similar {
+		for _, form := range k.forms {
+			stemmed = s.similar(stemmed, form)
+		}
+	} else {
+		for _, word := range k.words {
+			if i, found := s.words.find(word); found {
+				exact = append(exact, uint32(i)) //nolint:gosec // see end
+			}
+		}
+		for _, key := range k.plain {
+			exact = s.formsOf(exact, key)
+		}
+		for _, key := range k.stems {
+			stemmed = s.formsOf(stemmed, key)
 		}
 	}
 	slices.Sort(exact)

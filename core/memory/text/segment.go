@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// segmentDocs is how many documents a segment has at most. A change to one rebuilds at most this many,
-// which takes about 30 ms; a search looks each of its words up in every segment.
-const segmentDocs = 4096
+// segmentDocs is how many documents a segment has at most, when many are put in at once: a search looks
+// each of its words up in every segment. mergedDocs is how many have the segments that are made of
+// smaller ones: a change makes one again of at most this many, which takes about 30 ms.
+const segmentDocs, mergedDocs = 16384, 4096
 
 // gone is the number of a document that was removed from a segment.
 const gone = ^uint32(0)
@@ -225,6 +226,15 @@ func each(s string, fn func(place, times uint32)) {
 		place += step
 		fn(uint32(place), uint32(times)) //nolint:gosec // as they were appended
 	}
+}
+
+// most is how many documents have any of some words at most.
+func (s *segment) most(words []uint32) (count int) {
+	for _, word := range words {
+		n, _ := uvarint(s.postings.at(int(word)))
+		count += int(n) //nolint:gosec // at most segmentDocs
+	}
+	return count
 }
 
 // having is how many documents have a word, by its place.
