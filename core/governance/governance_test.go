@@ -107,10 +107,13 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 		},
 		SetBy: map[string]string{},
 	}
+	got := b.resolve("a/b")
 	for _, f := range governance.Fields() {
-		want.SetBy[f.Name] = "a"
+		if want.SetBy[f.Name] = "a"; got.SetBy[f.Name] != "a" {
+			t.Fatalf("set %s here, to something else than its default, and want it in the result", f.Name)
+		}
 	}
-	if diff := cmp.Diff(want, b.resolve("a/b")); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

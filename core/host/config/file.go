@@ -216,8 +216,10 @@ func (r fileReader) items(m *document.Reader, key string, d Definition, replacin
 		case n.Kind != document.Text:
 			r.Add(n.At, d.hint(), "an item of %s must be text, not %s", key, n.Kind)
 		default:
-			if f := d.check(n.Text); f != nil {
-				r.Add(n.At, f.hint, "%s", f.text(d, n.Text, ""))
+			if d.check != nil {
+				if f := d.check(n.Text); f != nil {
+					r.Add(n.At, f.hint, "%s", f.text(d, n.Text, ""))
+				}
 			}
 			items = append(items, n.Text)
 		}

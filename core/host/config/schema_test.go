@@ -51,6 +51,12 @@ var accepted = []string{
 	"settings: {dream: {dates: false, merges: true, conflicts: false, archival: false, keep_phrase: true, ranges: true}}",
 	"settings: {dream: {strategy: manual, stale_after: 14d, stale_below: 0.1, decay: 'step:720h', judge: acme/judge}}", "settings: {dream: {stale_after: 36h, decay: linear}}",
 	"settings: {recall: {depth_boost: 1.5}}", "settings: {recall: {depth_boost: 1e1}}", "namespace: Ünï/日本",
+	"settings: {llm: {model: m, base_url: 'https://h.test/v1', api_key_env: K, ca: ca.pem, endpoints: [{host: 'h.test:443', key_env: K}]}}",
+	"settings: {reflection: {generator: acme/g, config: '{}', judge: acme/j, max_tokens: 5, max_cost_usd: 0.5, debounce: 10s}}",
+	"settings: {reflection: {script: r.lua}}", "store: 'postgres://h.test/d'\nstore_wait: 5s\n", "server: 'https://h.test:8443'\nserver_ca: ca.pem\n",
+	"oidc: {issuer: 'https://id.test', audience: a, subject: email, grants: ['groups=a memory:read in team/**'], client: c, scopes: [email]}",
+	"limits: {body: 2048, import_body: 4096, headers: 8192, json_depth: 16, header_time: 2s, body_time: 1m, idle_time: 10s}",
+	"limits: {requests: 12.5, writes: 7, failed_logins: 3, at_once: 8, connections: 100, streams: 10, subject_streams: 2}",
 }
 
 // refused are files that neither Load nor the schema accepts.
@@ -69,6 +75,17 @@ var refused = []string{
 	"settings: {dream: {dates: 'false'}}", "settings: {dream: {dates: no}}", "settings: {dream: {ranges: 1}}", "settings: {dream: {strategy: best}}", "settings: {dream: {stale_after: 7}}",
 	"settings: {dream: {stale_below: 0}}", "settings: {dream: {stale_below: 1.5}}", "settings: {dream: {decay: step}}", "settings: {dream: {decay: half-life}}", "settings: {dream: {date: true}}",
 	"settings: {recall: {depth_boost: 0}}", "settings: {recall: {depth_boost: 11}}", "settings: {recall: {depth_boost: '1'}}", "settings: {recall: 1}",
+	"plugin_dir: 5", "trust_file: []", "policy_dir: 5", "backup_dir: {}", "settings: {summaries: {model: ''}}", "settings: {summaries: {base_url: h}}",
+	"settings: {summaries: {api_key_env: a-b}}", "settings: {llm: {model: 5}}", "settings: {llm: {base_url: h}}", "settings: {llm: {api_key_env: a-b}}",
+	"settings: {llm: {ca: []}}", "settings: {reflection: {generator: 5}}", "settings: {reflection: {config: 5}}",
+	"settings: {reflection: {script: []}}", "settings: {reflection: {judge: 5}}", "settings: {reflection: {max_tokens: 1.5}}",
+	"settings: {reflection: {max_cost_usd: -1}}", "settings: {reflection: {debounce: soon}}", "settings: {dream: {merges: 1}}",
+	"settings: {dream: {conflicts: 'no'}}", "settings: {dream: {archival: 5}}", "settings: {dream: {keep_phrase: []}}", "settings: {dream: {judge: 5}}",
+	"store: 'mysql://h/d'", "store_wait: 5", "server: h.test", "server_ca: 5", "oidc: {issuer: id.test}", "oidc: {audience: 5}", "oidc: {subject: []}",
+	"oidc: {grants: [a]}", "oidc: {client: 5}", "oidc: {scopes: email}", "limits: {body: 0}", "limits: {import_body: much}", "limits: {headers: -1}",
+	"limits: {json_depth: 257}", "limits: {header_time: 5}", "limits: {body_time: 5}", "limits: {idle_time: soon}", "limits: {requests: 0}",
+	"limits: {writes: x}", "limits: {failed_logins: -1}", "limits: {at_once: 1}", "limits: {connections: x}", "limits: {streams: x}",
+	"limits: {subject_streams: x}",
 }
 
 func TestSchema_TakesWhatLoadTakes(t *testing.T) {
@@ -88,6 +105,45 @@ func TestSchema_TakesWhatLoadTakes(t *testing.T) {
 		if valid, judged := judge(t, e, file); valid || !judged {
 			t.Errorf("the schema takes %q", file)
 		}
+	}
+}
+
+// TestSettings_HaveTheirFiles: a setting that no file here sets is one that the two tests above and
+// below never try.
+func TestSettings_HaveTheirFiles(t *testing.T) {
+	set := func(files []string) map[string]bool {
+		keys := map[string]bool{}
+		var walk func(prefix string, value any)
+		walk = func(prefix string, value any) {
+			keys[prefix] = true
+			members, _ := value.(map[string]any)
+			for name, member := range members {
+				walk(strings.TrimPrefix(prefix+"."+name, "."), member)
+			}
+		}
+		for _, file := range files {
+			var value any
+			if n := document.Read(file, document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}, &document.Problems{}); n != nil {
+				if err := json.Unmarshal(n.JSON(nil), &value); err != nil {
+					t.Fatal(err)
+				}
+			}
+			walk("", value)
+		}
+		return keys
+	}
+	var without []string
+	right, wrong := set(accepted), set(refused)
+	for _, d := range config.Definitions() {
+		if d.Key == "stores" { // names a file, which stores_test.go has
+			continue
+		}
+		if d.Key != "" && (!right[d.Key] || !wrong[d.Key]) {
+			without = append(without, d.Key)
+		}
+	}
+	if len(without) > 0 {
+		t.Errorf("in schema_test.go, add a file to accepted that sets %s, and one to refused that gets it wrong", strings.Join(without, ", "))
 	}
 }
 
