@@ -183,7 +183,7 @@ var imports = map[string][]string{
 	"cmd/host/internal/web/chart": {},
 	"cmd/host/internal/client":    {"cmd/host/internal/traceparent", "core", "core/host", "core/host/operation", "core/job", "core/jsontext", "sdk"},
 	"cmd/host/internal/httpapi": {
-		"cmd/host/internal/client", "cmd/host/internal/jsoncheck", "cmd/host/internal/traceparent", "core", "core/access", "core/governance",
+		"cmd/host/internal/client", "cmd/host/internal/jsoncheck", "cmd/host/internal/traceparent", "core", "core/access", "core/codec", "core/governance",
 		"core/host", "core/host/operation", "core/job", "core/journal", "core/jsontext", "core/memory", "core/policypoint", "core/rate",
 		"core/share", "sdk",
 	},

@@ -1,6 +1,5 @@
-// Package codec decodes the JSON that the program itself wrote. A get, a page of a list, a check
-// and the load of a namespace spend most of their time decoding, and encoding/json takes several
-// times as long.
+// Package codec decodes JSON in one pass. A get, a page of a list, a check and the load of a
+// namespace spend most of their time decoding, and encoding/json takes several times as long.
 package codec
 
 import (
@@ -13,6 +12,13 @@ import (
 var stored = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Decode decodes a stored value, as the output of [github.com/reflectory/reflectory/jsontext.Encode],
-// into v, a pointer. Names of members are compared exactly. JSON from anywhere else is
-// encoding/json's, which describes what is wrong with it.
+// into v, a pointer. Names of members are compared exactly.
 func Decode(value []byte, v any) error { return json.Unmarshal(value, v, stored) }
+
+// DecodeExact decodes JSON from outside into v, a pointer to a zero value. It refuses an unknown or a
+// repeated name, text that isn't UTF-8, half of a surrogate pair and a value of another type, but takes
+// null as the zero value of each type. Its errors are for programs: to tell a caller what is wrong, the
+// JSON has to be read by other means. After an error, v may be partly filled.
+func DecodeExact(value []byte, v any) error {
+	return json.Unmarshal(value, v, json.RejectUnknownMembers(true))
+}

@@ -135,6 +135,9 @@ func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 
 // setPath sets the fields that are in the path.
 func (f *faults) setPath(r *request, rt *route, in any) {
+	if len(rt.taken) == 0 {
+		return
+	}
 	v, known := reflect.ValueOf(in).Elem(), fieldsOf(rt.In())
 	for _, name := range rt.taken {
 		value := r.http.PathValue(name)

@@ -13,12 +13,14 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// A request's JSON is read three times. First, it is checked as text: it must be JSON in
+// A request's JSON is decoded in one pass, which refuses all that is wrong but can't say it to a
+// caller. What was refused is read again: First, it is checked as text: it must be JSON in
 // UTF-8, not too deep, and without repeated names, since encoding/json would silently use the
 // last one, and replace what isn't UTF-8. Then it is compared with the type of the request, so
 // that all unknown fields and all values of a wrong type are reported at once, with their
@@ -34,6 +36,15 @@ func (f *faults) decodeBody(data []byte, in any, taken []string) error {
 
 // decodeWithin is decodeBody with another limit of the nesting.
 func (f *faults) decodeWithin(depth int, data []byte, in any, taken []string) error {
+	if decodeOnce(depth, data, in, taken) {
+		return nil
+	}
+	reflect.ValueOf(in).Elem().SetZero()
+	return f.decodeSteps(depth, data, in, taken)
+}
+
+// decodeSteps is decodeWithin for JSON that may be wrong.
+func (f *faults) decodeSteps(depth int, data []byte, in any, taken []string) error {
 	if err := checkText(data, depth); err != nil {
 		return err
 	}
@@ -59,6 +70,35 @@ func (f *faults) decodeWithin(depth int, data []byte, in any, taken []string) er
 		*f = append(*f, sdk.Errorf(sdk.Invalid, "request_invalid", "the request: %w", jsontext.Problem(err)))
 	}
 	return nil
+}
+
+// decodeOnce fills a request in one pass, and reports whether nothing is wrong with its JSON. It
+// isn't sure of JSON that may have a null, which only some fields can be, a field of the path, or too
+// many levels; nor of a whole number that is written as 5.0.
+func decodeOnce(depth int, data []byte, in any, taken []string) bool {
+	unsure := bytes.Contains(data, []byte("null")) || levels(data) > depth || len(taken) > 0 && bytes.Contains(data, []byte(`\u`)) ||
+		slices.ContainsFunc(taken, func(name string) bool { return bytes.Contains(data, []byte(`"`+name+`"`)) })
+	return !unsure && codec.DecodeExact(data, in) == nil
+}
+
+// levels is how deep JSON is nested. For other text it is any number.
+func levels(data []byte) (most int) {
+	open, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open++
+			most = max(most, open)
+		case c == '}' || c == ']':
+			open--
+		}
+	}
+	return most
 }
 
 // places are the pointers of the faults.
