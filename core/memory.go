@@ -122,6 +122,26 @@ type Memory struct {
 	Salt string `json:"-"`
 }
 
+// MemoryTexts are the members of a memory, by their JSON names, in which its writer may say anything: a
+// purge removes them wherever they are.
+func MemoryTexts() []string { return []string{"title", "content", "tags", "metadata"} }
+
+// Attributes are what a caller may say about a new memory, however it is made. Missing ones have
+// defaults.
+type Attributes struct {
+	// AgentID is the agent whose memory it is; "" is the caller's label. It may differ from the
+	// caller, since an import brings what others learned.
+	AgentID    string          `json:"agent_id,omitempty"`
+	Tags       []string        `json:"tags,omitempty"`
+	Priority   *int            `json:"priority,omitempty"`
+	Importance *float64        `json:"importance,omitempty"`
+	Confidence *float64        `json:"confidence,omitempty"`
+	Metadata   json.RawMessage `json:"metadata,omitempty"`
+	// OccurredAt is when the described event happened: RFC 3339 with an offset, and not
+	// in the future.
+	OccurredAt string `json:"occurred_at,omitempty"`
+}
+
 // AgeTurns are the turns of its namespace, at a given turn, since the described event
 // happened, or else since the memory was written.
 func (m *Memory) AgeTurns(turn int64) int64 {

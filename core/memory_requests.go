@@ -1,31 +1,17 @@
 package core
 
-import (
-	"encoding/json"
-)
-
 // ObserveRequest asks for a new memory. A missing field has the default that its comment
 // names.
 type ObserveRequest struct {
 	// ID is the memory's id; "" means that one is generated. For a caller that doesn't reach every
 	// namespace, the stored id is this one with a mark of the namespace, and requests accept both.
-	ID        string `json:"id,omitempty"`
-	Namespace string `json:"namespace"`
-	// AgentID is the agent whose memory it is. It may differ from the caller, since an
-	// import brings what others learned. "" is the caller's label.
-	AgentID string     `json:"agent_id,omitempty"`
-	Kind    MemoryKind `json:"kind,omitempty"`
+	ID        string     `json:"id,omitempty"`
+	Namespace string     `json:"namespace"`
+	Kind      MemoryKind `json:"kind,omitempty"`
 	// Title is the content's first 80 characters if it is missing.
-	Title      string          `json:"title,omitempty"`
-	Content    string          `json:"content"`
-	Tags       []string        `json:"tags,omitempty"`
-	Priority   *int            `json:"priority,omitempty"`
-	Importance *float64        `json:"importance,omitempty"`
-	Confidence *float64        `json:"confidence,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"`
-	// OccurredAt is when the described event happened: RFC 3339 with an offset, and not
-	// in the future.
-	OccurredAt string `json:"occurred_at,omitempty"`
+	Title   string `json:"title,omitempty"`
+	Content string `json:"content"`
+	Attributes
 	// IdempotencyKey makes a repetition return the first outcome.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
@@ -38,16 +24,7 @@ type ReflectRequest struct {
 	Kind      MemoryKind `json:"kind,omitempty"`
 	// Namespace is the namespace of the first source if it is missing.
 	Namespace string `json:"namespace,omitempty"`
-	// AgentID is the agent whose memory it is; "" is the caller's label.
-	AgentID    string          `json:"agent_id,omitempty"`
-	Tags       []string        `json:"tags,omitempty"`
-	Priority   *int            `json:"priority,omitempty"`
-	Importance *float64        `json:"importance,omitempty"`
-	Confidence *float64        `json:"confidence,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty"`
-	// OccurredAt is when the described event happened: RFC 3339 with an offset, and not
-	// in the future.
-	OccurredAt string `json:"occurred_at,omitempty"`
+	Attributes
 	// Depth is the expected depth; if the computed one differs, the request is refused.
 	Depth *int `json:"depth,omitempty"`
 	// IdempotencyKey makes a repetition return the first outcome.

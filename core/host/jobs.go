@@ -105,8 +105,8 @@ func (w *Workers) notify(tx *journal.Tx, n job.Notification) error {
 		}
 	}
 	return w.memories.ObserveTx(tx, &core.ObserveRequest{
-		Namespace: n.Namespace, Kind: core.KindNotification, Title: n.Title, Content: n.Title + " (job " + n.ID + ")", Importance: &none,
-		Metadata: jsontext.MustEncode(about), IdempotencyKey: "job/" + n.ID + "/end",
+		Namespace: n.Namespace, Kind: core.KindNotification, Title: n.Title, Content: n.Title + " (job " + n.ID + ")",
+		Attributes: core.Attributes{Importance: &none, Metadata: jsontext.MustEncode(about)}, IdempotencyKey: "job/" + n.ID + "/end",
 	})
 }
 

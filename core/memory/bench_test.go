@@ -15,7 +15,7 @@ func BenchmarkObserveAll(b *testing.B) {
 	w := benchWorld(b)
 	batch := make([]*core.ObserveRequest, memory.MaxBatch)
 	for i := range batch {
-		batch[i] = &core.ObserveRequest{Namespace: "ns", Content: strings.Repeat(fmt.Sprint("memory ", i, " "), 20), Tags: []string{"a", "b"}, AgentID: "alice"}
+		batch[i] = &core.ObserveRequest{Namespace: "ns", Content: strings.Repeat(fmt.Sprint("memory ", i, " "), 20), Attributes: core.Attributes{Tags: []string{"a", "b"}, AgentID: "alice"}}
 	}
 	b.ReportAllocs()
 	for n := 0; n < b.N; n += len(batch) {

@@ -28,7 +28,7 @@ func full(t *testing.T, s core.Store) *world {
 	above := 1
 	w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, RequireApprovalAbove: &above}
 	for _, id := range []string{"a", "b"} {
-		w.observe(t, core.ObserveRequest{ID: id, Content: "c " + id, Tags: []string{"t1", "t2"}, AgentID: "alice"})
+		w.observe(t, core.ObserveRequest{ID: id, Content: "c " + id, Attributes: core.Attributes{Tags: []string{"t1", "t2"}, AgentID: "alice"}})
 	}
 	w.observe(t, core.ObserveRequest{ID: "x", Namespace: "ns/x", Content: "c"})
 	r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{"a", "b"}})
@@ -91,7 +91,7 @@ func TestCheckFindsEachMissingAndStrayKey(t *testing.T) {
 // TestARebuildFillsEmptyIndices is what an import leaves to do.
 func TestARebuildFillsEmptyIndices(t *testing.T) {
 	w := newWorld(t, empty(t), nil)
-	w.reflect(t, core.ReflectRequest{SourceIDs: []string{w.observe(t, core.ObserveRequest{Content: "a", Tags: []string{"x"}}).ID}, Title: "b", Content: "b"})
+	w.reflect(t, core.ReflectRequest{SourceIDs: []string{w.observe(t, core.ObserveRequest{Content: "a", Attributes: core.Attributes{Tags: []string{"x"}}}).ID}, Title: "b", Content: "b"})
 	whole := dump(t, w.store)
 	change(t, w.store, func(tx core.Tx) error {
 		for key := range whole {

@@ -108,7 +108,7 @@ func (l *agentLife) word() string {
 func (l *agentLife) remember() {
 	l.t.Helper()
 	importance := float64(l.rnd.IntN(3)) / 10
-	q := core.ObserveRequest{Importance: &importance}
+	q := core.ObserveRequest{Attributes: core.Attributes{Importance: &importance}}
 	thing, place, n := l.pick(lifeThings), l.pick(lifePlaces), l.rnd.IntN(900)+100
 	switch kind := l.said % 20; {
 	case kind == 0 || kind == 10:

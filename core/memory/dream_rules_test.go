@@ -83,7 +83,7 @@ func TestDream_LeavesAlone(t *testing.T) {
 			must(t, w.Move(t.Context(), m.ID, state, journal.MemoryTransitioned{}))
 		}
 	}
-	w.observe(t, core.ObserveRequest{ID: "of-robot", AgentID: "robot", Content: said})
+	w.observe(t, core.ObserveRequest{ID: "of-robot", Attributes: core.Attributes{AgentID: "robot"}, Content: said})
 	for agent, dated := range map[string]int64{"robot": 1, "": 3} {
 		p, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns", Agent: agent, Options: dream.Options{SkipMerges: true}})
 		must(t, err)
@@ -157,12 +157,12 @@ func TestDream_MergesNearTexts(t *testing.T) {
 func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 	w := dreamer(t, empty(t))
 	low := .2
-	loser := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 12", Importance: &low, OccurredAt: "2025-03-01T10:00:00Z"})
-	winner := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 13", Importance: &low})
+	loser := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 12", Attributes: core.Attributes{Importance: &low, OccurredAt: "2025-03-01T10:00:00Z"}})
+	winner := w.observe(t, core.ObserveRequest{Content: "The harbour office closes at 13", Attributes: core.Attributes{Importance: &low}})
 	w.observe(t, core.ObserveRequest{ID: "a", Content: "The ferry to the north island leaves at 8"})
 	w.observe(t, core.ObserveRequest{ID: "b", Content: "The ferry to the north island leaves at 9"})
 	for occurred, guests := range map[string]string{"2025-03-01T10:00:00Z": "300", "2025-04-01T10:00:00Z": "400"} { // which are two events
-		w.observe(t, core.ObserveRequest{Content: "The concert in the old hall had " + guests + " guests", Importance: &low, OccurredAt: occurred})
+		w.observe(t, core.ObserveRequest{Content: "The concert in the old hall had " + guests + " guests", Attributes: core.Attributes{Importance: &low, OccurredAt: occurred}})
 	}
 	before := w.get(t, loser.ID)
 	r := w.dream(t, dream.Options{})
@@ -193,9 +193,9 @@ func TestDream_TheOlderOfAContradictionIsArchived(t *testing.T) {
 func TestDream_KeepsTheTitlesOfOneText(t *testing.T) {
 	w := dreamer(t, empty(t))
 	low := .1
-	older := w.observe(t, core.ObserveRequest{Title: "retries", Content: "The gateway retries twice.", Importance: &low})
+	older := w.observe(t, core.ObserveRequest{Title: "retries", Content: "The gateway retries twice.", Attributes: core.Attributes{Importance: &low}})
 	w.clock.Advance(time.Minute)
-	newer := w.observe(t, core.ObserveRequest{Title: "gateway", Content: "the gateway retries twice", Importance: &low, Tags: []string{"net"}})
+	newer := w.observe(t, core.ObserveRequest{Title: "gateway", Content: "the gateway retries twice", Attributes: core.Attributes{Importance: &low, Tags: []string{"net"}}})
 	before := w.get(t, newer.ID)
 	r := w.dream(t, dream.Options{})
 	got := w.get(t, newer.ID)
@@ -223,7 +223,7 @@ func TestDream_ArchivesNothingOfOtherSubjects(t *testing.T) {
 		remarks = append(remarks, fmt.Sprintf("%s's desk is on floor %d", name, i), fmt.Sprintf("%s paid %d euros for lunch", name, 5+i), fmt.Sprintf("Ticket %d of %s is done", 100+i, name))
 	}
 	for _, s := range remarks {
-		w.observe(t, core.ObserveRequest{Content: s, Importance: &low})
+		w.observe(t, core.ObserveRequest{Content: s, Attributes: core.Attributes{Importance: &low}})
 	}
 	if r := w.dream(t, dream.Options{}); r.ConflictsResolved+r.ConflictsOpen+r.Archived != 0 {
 		t.Errorf("of %d remarks: %+v", len(remarks), r)
@@ -235,7 +235,7 @@ func TestDream_ArchivesNothingOfOtherSubjects(t *testing.T) {
 func TestDream_DatesByWhatTheImportSays(t *testing.T) {
 	w := dreamer(t, empty(t))
 	for id, q := range map[string]core.ObserveRequest{
-		"dated": {OccurredAt: "2025-03-01T10:00:00+01:00"}, "undated": {Tags: []string{dream.Undated}}, "silent": {}, "pinned": {Tags: []string{dream.Pinned}},
+		"dated": {Attributes: core.Attributes{OccurredAt: "2025-03-01T10:00:00+01:00"}}, "undated": {Attributes: core.Attributes{Tags: []string{dream.Undated}}}, "silent": {}, "pinned": {Attributes: core.Attributes{Tags: []string{dream.Pinned}}},
 	} {
 		q.ID, q.Content = id, "They moved to Rome yesterday, says "+id
 		w.observe(t, q)
@@ -266,12 +266,12 @@ func TestDream_DatesByWhatTheImportSays(t *testing.T) {
 func TestDream_AUseChangesNoPlan(t *testing.T) {
 	w := dreamer(t, empty(t))
 	sure, unsure := .9, .1
-	victim := w.observe(t, core.ObserveRequest{Content: "It waits 30 s", Confidence: &sure})
+	victim := w.observe(t, core.ObserveRequest{Content: "It waits 30 s", Attributes: core.Attributes{Confidence: &sure}})
 	other := w.observe(t, core.ObserveRequest{Content: "The ferry is late"})
 	_, err := w.Link(t.Context(), &memory.LinkRequest{From: victim.ID, Relation: "supports", To: other.ID})
 	must(t, err)
 	w.clock.Advance(time.Hour)
-	keeper := w.observe(t, core.ObserveRequest{Content: "it waits thirty seconds", Confidence: &unsure})
+	keeper := w.observe(t, core.ObserveRequest{Content: "it waits thirty seconds", Attributes: core.Attributes{Confidence: &unsure}})
 	use := func(turn int64) { // the first use makes a memory active, which a plan reads
 		w.live(t, "s", turn, victim.ID, core.OutcomeSuccess)
 		w.live(t, "s", turn+1, keeper.ID, core.OutcomeSuccess)
@@ -297,12 +297,12 @@ func TestDream_ArchivesNothingThatIsNamed(t *testing.T) {
 	w := newGoverned(t, empty(t), nil)
 	low, high := .1, .9
 	for _, id := range []string{"named", "tried", "stale", "used"} {
-		w.observe(t, core.ObserveRequest{ID: id, Content: "note of what is " + id, Importance: &low})
+		w.observe(t, core.ObserveRequest{ID: id, Content: "note of what is " + id, Attributes: core.Attributes{Importance: &low}})
 	}
 	_, err := w.evidence.RecordTools(t.Context(), []core.ToolOutcome{{MemoryID: "tried", Session: "x", Turn: 1, Tool: "make"}})
 	must(t, err)
 	w.live(t, "s", 1, "used", core.OutcomeSuccess)
-	w.reflect(t, core.ReflectRequest{SourceIDs: []string{"named"}, Importance: &high})
+	w.reflect(t, core.ReflectRequest{SourceIDs: []string{"named"}, Attributes: core.Attributes{Importance: &high}})
 	w.clock.Advance(8 * 24 * time.Hour)
 	r := w.dream(t, dream.Options{SkipMerges: true, SkipConflicts: true, Force: true})
 	if r.Archived != 1 || w.get(t, "stale").State != core.StateArchived {

@@ -69,8 +69,8 @@ func asKept(m *core.Memory) core.Memory {
 func TestDream_DatesAreAbsoluteByWhenItHappened(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := dreamer(t, s)
-		old := w.observe(t, core.ObserveRequest{Content: "We shipped it yesterday.", OccurredAt: "2025-04-15T23:30:00-05:00"})
-		titled := w.observe(t, core.ObserveRequest{Title: "Call of tomorrow", Content: "Anna calls tomorrow about the rent", OccurredAt: "2025-12-31T10:00:00Z"})
+		old := w.observe(t, core.ObserveRequest{Content: "We shipped it yesterday.", Attributes: core.Attributes{OccurredAt: "2025-04-15T23:30:00-05:00"}})
+		titled := w.observe(t, core.ObserveRequest{Title: "Call of tomorrow", Content: "Anna calls tomorrow about the rent", Attributes: core.Attributes{OccurredAt: "2025-12-31T10:00:00Z"}})
 		how := w.observe(t, core.ObserveRequest{Kind: core.KindProcedural, Content: "Ask what was done yesterday"})
 		before := w.get(t, old.ID)
 		r := w.dream(t, dream.Options{})
@@ -103,12 +103,12 @@ func TestDream_MergesAndTakesOverWhatItWasUsedFor(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := dreamer(t, s)
 		low, high := .2, .9
-		victim := w.observe(t, core.ObserveRequest{Content: "The build fails without cgo.", Tags: []string{"b", "x"}, Importance: &high})
+		victim := w.observe(t, core.ObserveRequest{Content: "The build fails without cgo.", Attributes: core.Attributes{Tags: []string{"b", "x"}, Importance: &high}})
 		for turn, outcome := range []core.Outcome{core.OutcomeFailure, core.OutcomeFailure, core.OutcomeSuccess} {
 			w.live(t, fmt.Sprint("s", turn), int64(turn), victim.ID, outcome)
 		}
 		w.clock.Advance(time.Hour)
-		keeper := w.observe(t, core.ObserveRequest{Content: "the build fails without CGO", Tags: []string{"a", "b"}, Importance: &low})
+		keeper := w.observe(t, core.ObserveRequest{Content: "the build fails without CGO", Attributes: core.Attributes{Tags: []string{"a", "b"}, Importance: &low}})
 		w.live(t, "s0", 9, keeper.ID, core.OutcomeSuccess)
 		other := w.observe(t, core.ObserveRequest{Content: "the build fails with CGO"})
 		keeperBefore, victimBefore := w.get(t, keeper.ID), w.get(t, victim.ID)
@@ -205,7 +205,7 @@ func TestDream_APlanIsTheSameAndSkipsWhatChanged(t *testing.T) {
 
 func TestDream_AnEditedPlanDoesNothingThatNoPassMayDo(t *testing.T) {
 	w := dreamer(t, empty(t))
-	pinned := w.observe(t, core.ObserveRequest{Content: "it stays", Tags: []string{dream.Pinned}})
+	pinned := w.observe(t, core.ObserveRequest{Content: "it stays", Attributes: core.Attributes{Tags: []string{dream.Pinned}}})
 	foreign := w.observe(t, core.ObserveRequest{Content: "We met yesterday", Namespace: "other"})
 	digest := func(m *core.Memory) []dream.Read {
 		return []dream.Read{{MemoryID: m.ID, Digest: dream.Digest(w.get(t, m.ID), nil)}}
@@ -230,8 +230,8 @@ func TestDream_APurgeReachesCopiesAndUndos(t *testing.T) {
 		w := living(t, s, decides(verdict.NextPurge, .9), nil)
 		w.clock.Advance(time.Date(2026, time.April, 15, 12, 0, 0, 0, time.UTC).Sub(w.clock.Now()))
 		const secret = "hunter"
-		victim := w.observe(t, core.ObserveRequest{Content: "Yesterday the password was " + secret, OccurredAt: "2025-01-01T00:00:00Z"})
-		keeper := w.observe(t, core.ObserveRequest{Content: "yesterday the password was " + secret, OccurredAt: "2025-01-01T01:00:00Z"})
+		victim := w.observe(t, core.ObserveRequest{Content: "Yesterday the password was " + secret, Attributes: core.Attributes{OccurredAt: "2025-01-01T00:00:00Z"}})
+		keeper := w.observe(t, core.ObserveRequest{Content: "yesterday the password was " + secret, Attributes: core.Attributes{OccurredAt: "2025-01-01T01:00:00Z"}})
 		r := w.dream(t, dream.Options{})
 		if r.Consolidated != 1 || r.AbsolutizedDates != 2 {
 			t.Fatalf("report %+v", r)
@@ -259,9 +259,9 @@ func TestDream_ArchivesWhatIsStale(t *testing.T) {
 	w := dreamer(t, empty(t))
 	low := .2
 	for i := range 40 {
-		w.observe(t, core.ObserveRequest{ID: fmt.Sprintf("m%02d", i), Content: fmt.Sprintf("note %d of %d things", i, i*7), Importance: &low})
+		w.observe(t, core.ObserveRequest{ID: fmt.Sprintf("m%02d", i), Content: fmt.Sprintf("note %d of %d things", i, i*7), Attributes: core.Attributes{Importance: &low}})
 	}
-	w.observe(t, core.ObserveRequest{ID: "pinned", Content: "pinned", Tags: []string{"pinned"}, Importance: &low})
+	w.observe(t, core.ObserveRequest{ID: "pinned", Content: "pinned", Attributes: core.Attributes{Tags: []string{"pinned"}, Importance: &low}})
 	w.observe(t, core.ObserveRequest{ID: "high", Content: "high"})
 	w.clock.Advance(8 * 24 * time.Hour)
 	stale := dream.Options{SkipMerges: true, SkipConflicts: true}
@@ -372,8 +372,7 @@ func littered(t *testing.T, s core.Store, seed uint64) *world {
 	for i := range 25 {
 		importance := float64(r.IntN(6)) / 10
 		q := core.ObserveRequest{
-			ID: fmt.Sprintf("m%02d", i), Content: fmt.Sprintf(say[r.IntN(len(say))], things[r.IntN(len(things))]), Importance: &importance,
-			AgentID: []string{"", "bot"}[r.IntN(2)], Tags: []string{fmt.Sprint("t", r.IntN(60))},
+			ID: fmt.Sprintf("m%02d", i), Content: fmt.Sprintf(say[r.IntN(len(say))], things[r.IntN(len(things))]), Attributes: core.Attributes{Importance: &importance, AgentID: []string{"", "bot"}[r.IntN(2)], Tags: []string{fmt.Sprint("t", r.IntN(60))}},
 		}
 		if r.IntN(8) == 0 {
 			q.Tags = append(q.Tags, "pinned")

@@ -112,7 +112,7 @@ func TestErase_NamesTheSameContent(t *testing.T) {
 		"one":               {[]core.ObserveRequest{{ID: "b", Content: content}}, nil, []string{"b"}},
 		"another title":     {[]core.ObserveRequest{{ID: "b", Title: "of her", Content: content}}, nil, []string{"b"}},
 		"several":           {[]core.ObserveRequest{{ID: "d", Content: content}, {ID: "b", Content: content}, {ID: "c", Content: content}}, nil, []string{"b", "c", "d"}},
-		"another agent":     {[]core.ObserveRequest{{ID: "b", AgentID: "robot", Content: content}}, nil, []string{"b"}},
+		"another agent":     {[]core.ObserveRequest{{ID: "b", Attributes: core.Attributes{AgentID: "robot"}, Content: content}}, nil, []string{"b"}},
 		"another kind":      {[]core.ObserveRequest{{ID: "b", Kind: core.KindSemantic, Content: content}}, nil, []string{"b"}},
 		"another case":      {[]core.ObserveRequest{{ID: "b", Content: strings.ToUpper(content)}}, nil, nil},
 		"more than it":      {[]core.ObserveRequest{{ID: "b", Content: content + "."}}, nil, nil},

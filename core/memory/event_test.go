@@ -206,7 +206,9 @@ func TestEachOperationIsOneCommit(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"a", "b", "c"} {
-		one("observe", func() { w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id, Tags: []string{"x", "y"}}) })
+		one("observe", func() {
+			w.observe(t, core.ObserveRequest{ID: id, Content: "word " + id, Attributes: core.Attributes{Tags: []string{"x", "y"}}})
+		})
 	}
 	one("reflect", func() { w.reflect(t, core.ReflectRequest{SourceIDs: []string{"a", "b"}}) })
 	for turn := int64(1); turn <= 3; turn++ {

@@ -81,7 +81,7 @@ func TestEveryFailureOfTheStoreLeavesNothing(t *testing.T) {
 	pending := "00000000-0000-7000-8000-000000000002"
 	operations := map[string]func(context.Context, *world) error{
 		"observe": func(ctx context.Context, w *world) error {
-			_, err := w.Observe(ctx, &core.ObserveRequest{Namespace: "ns", Content: "c", AgentID: "a", Tags: []string{"t"}})
+			_, err := w.Observe(ctx, &core.ObserveRequest{Namespace: "ns", Content: "c", Attributes: core.Attributes{AgentID: "a", Tags: []string{"t"}}})
 			return err
 		},
 		"reflect": func(ctx context.Context, w *world) error {

@@ -241,7 +241,7 @@ func TestEventsOfTheLifecycleHoldNoContent(t *testing.T) {
 	const secret = "a-secret-that-is-content"
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(verdict.NextPurge, .9), nil)
-		m := w.observe(t, core.ObserveRequest{Title: secret, Content: secret + "!", Tags: []string{secret}, Metadata: json.RawMessage(`{"x":"` + secret + `"}`)})
+		m := w.observe(t, core.ObserveRequest{Title: secret, Content: secret + "!", Attributes: core.Attributes{Tags: []string{secret}, Metadata: json.RawMessage(`{"x":"` + secret + `"}`)}})
 		for turn := range int64(3) {
 			w.live(t, "s", turn, m.ID, core.OutcomeFailure)
 		}

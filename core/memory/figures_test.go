@@ -289,7 +289,7 @@ func (f *filler) batch(namespace string) []*core.ObserveRequest {
 			fmt.Fprintf(&b, "w%d ", f.words.Uint64())
 		}
 		requests[i] = &core.ObserveRequest{
-			Namespace: namespace, Title: fmt.Sprintf("lesson %d", f.total), Content: b.String(), Tags: []string{fmt.Sprint("tag", f.total%100)},
+			Namespace: namespace, Title: fmt.Sprintf("lesson %d", f.total), Content: b.String(), Attributes: core.Attributes{Tags: []string{fmt.Sprint("tag", f.total%100)}},
 		}
 		f.total++
 	}

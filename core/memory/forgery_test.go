@@ -41,7 +41,7 @@ func rich(t *testing.T) *governed {
 	occurred := g.clock.Now().Add(-time.Hour).Format(time.RFC3339)
 	for _, kind := range []core.MemoryKind{core.KindSemantic, core.KindProcedural, core.KindNotification} {
 		g.observe(t, core.ObserveRequest{
-			ID: string(kind), Namespace: "c", Kind: kind, Content: "of kind " + string(kind), OccurredAt: occurred,
+			ID: string(kind), Namespace: "c", Kind: kind, Content: "of kind " + string(kind), Attributes: core.Attributes{OccurredAt: occurred},
 		})
 	}
 	_, err := g.Link(ctx, &memory.LinkRequest{From: "semantic", Relation: "supersedes", To: "procedural", Metadata: []byte(`{"why":"newer"}`)})
@@ -440,7 +440,7 @@ func TestATombstoneConfirmsNoGuess(t *testing.T) {
 // TestWhatLeavesItsBoundsShows writes records with the events that prove them.
 func TestWhatLeavesItsBoundsShows(t *testing.T) {
 	g := newGoverned(t, empty(t), nil)
-	g.observe(t, core.ObserveRequest{ID: "m", Namespace: "ns", AgentID: "a", Title: "t", Content: "c", Tags: []string{"x"}})
+	g.observe(t, core.ObserveRequest{ID: "m", Namespace: "ns", Attributes: core.Attributes{AgentID: "a", Tags: []string{"x"}}, Title: "t", Content: "c"})
 	whole := dump(t, g.store)
 	for from, to := range map[string]string{
 		`"priority":5`: `"priority":99`, `"importance":0.5`: `"importance":2`, `"confidence":1`: `"confidence":-1`,

@@ -38,8 +38,7 @@ func (g *governed) observeScript(t *testing.T) {
 func (g *governed) observeNamed(t *testing.T, id string) {
 	t.Helper()
 	g.observe(t, core.ObserveRequest{
-		ID: id, Namespace: "a/b", Title: "title of " + id, Content: "content of " + id, Tags: []string{"tag-" + id},
-		AgentID: "alice", Metadata: []byte(`{"of":"` + id + `"}`), IdempotencyKey: "key-" + id,
+		ID: id, Namespace: "a/b", Title: "title of " + id, Content: "content of " + id, Attributes: core.Attributes{Tags: []string{"tag-" + id}, AgentID: "alice", Metadata: []byte(`{"of":"` + id + `"}`)}, IdempotencyKey: "key-" + id,
 	})
 }
 
@@ -162,8 +161,7 @@ func TestNothingOfAPurgedMemoryIsLeft(t *testing.T) {
 		g.set(t, "a", "require_approval_above_depth=0")
 		g.observe(t, core.ObserveRequest{ID: "source", Namespace: "a/b", Content: "what it is made of"})
 		asked := g.reflect(t, core.ReflectRequest{
-			SourceIDs: []string{"source"}, Title: "secret title", Content: "secret content", Tags: []string{"secret-tag"},
-			Metadata: []byte(`{"m":"secret metadata"}`), IdempotencyKey: "k",
+			SourceIDs: []string{"source"}, Title: "secret title", Content: "secret content", Attributes: core.Attributes{Tags: []string{"secret-tag"}, Metadata: []byte(`{"m":"secret metadata"}`)}, IdempotencyKey: "k",
 		})
 		made, err := g.Approve(t.Context(), asked.PendingID)
 		must(t, err)

@@ -107,7 +107,7 @@ func (h *hosts) operation(t *testing.T, g *governed) (name string) {
 	case 0, 1, 2:
 		name = "observe"
 		var m *core.Memory
-		r := &core.ObserveRequest{Namespace: oneOf(h.Rand, "a", "a/b", "c"), Content: h.content(), Tags: oneOf(h.Rand, nil, []string{"x"})}
+		r := &core.ObserveRequest{Namespace: oneOf(h.Rand, "a", "a/b", "c"), Content: h.content(), Attributes: core.Attributes{Tags: oneOf(h.Rand, nil, []string{"x"})}}
 		if m, err = g.Observe(ctx, r); err == nil {
 			h.ids = append(h.ids, m.ID)
 		}

@@ -94,7 +94,7 @@ func TestIndex_IsKept(t *testing.T) {
 			for range 5 + rnd.IntN(25) {
 				r := core.ObserveRequest{
 					Namespace: "ns", Title: fmt.Sprint("note ", rnd.IntN(9)), Content: fmt.Sprintf("the pumps of dock%d run on monday, %d of them?", rnd.IntN(12), rnd.IntN(5)),
-					Tags: []string{fmt.Sprint("tag", rnd.IntN(3))}, AgentID: fmt.Sprint("agent", rnd.IntN(2)), Metadata: fmt.Appendf(nil, `{"session":"s%d"}`, rnd.IntN(3)),
+					Attributes: core.Attributes{Tags: []string{fmt.Sprint("tag", rnd.IntN(3))}, AgentID: fmt.Sprint("agent", rnd.IntN(2)), Metadata: fmt.Appendf(nil, `{"session":"s%d"}`, rnd.IntN(3))},
 				}
 				made = append(made, g.observe(t, r).ID)
 			}
@@ -131,7 +131,7 @@ func keptSamples(t *testing.T, s core.Store) (secret string) {
 			r := core.ObserveRequest{Namespace: "ns", Title: fmt.Sprint("dock ", i), Content: fmt.Sprintf("the pumps of dock%d run on monday", i)}
 			if count == 8 && i == 7 {
 				r = core.ObserveRequest{
-					Namespace: "ns", Title: "the zsecretz title", Content: "zsecretz pumps", Tags: []string{"zsecretz"}, Metadata: []byte(`{"session":"zsecretz"}`),
+					Namespace: "ns", Title: "the zsecretz title", Content: "zsecretz pumps", Attributes: core.Attributes{Tags: []string{"zsecretz"}, Metadata: []byte(`{"session":"zsecretz"}`)},
 				}
 			}
 			secret = g.observe(t, r).ID

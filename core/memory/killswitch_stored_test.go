@@ -61,7 +61,7 @@ func TestTheKillSwitchHoldsWithStoredSettings(t *testing.T) {
 			}
 			id := w.observe(t, core.ObserveRequest{Namespace: "off/child", Content: "c"}).ID
 			_, err := w.Reflect(t.Context(), &core.ReflectRequest{
-				SourceIDs: []string{id}, Namespace: c.into, Title: "t", Content: "c", Metadata: []byte(spoofed),
+				SourceIDs: []string{id}, Namespace: c.into, Title: "t", Content: "c", Attributes: core.Attributes{Metadata: []byte(spoofed)},
 			})
 			if c.decidedBy == "" {
 				if err != nil {

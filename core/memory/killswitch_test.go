@@ -32,7 +32,7 @@ func TestTheKillSwitchHolds(t *testing.T) {
 		{"into another namespace, not locked", core.Governance{DecidedBy: "*"}, core.ReflectRequest{Namespace: "free"}, "", false},
 		{"into another namespace, with a free source first", core.Governance{DecidedBy: "off", DepthLocked: true}, core.ReflectRequest{Namespace: "free", SourceIDs: []string{"free"}}, "off", true},
 		{"by metadata that speaks of another depth", core.Governance{DecidedBy: "off"}, core.ReflectRequest{
-			Metadata: []byte(`{"reflection_metadata":{"reflection_depth":0,"reflected_on_source_ids":[]}}`)}, "off", true},
+			Attributes: core.Attributes{Metadata: []byte(`{"reflection_metadata":{"reflection_depth":0,"reflected_on_source_ids":[]}}`)}}, "off", true},
 		{"by settings that can't be read", core.Governance{MaxReflectionDepth: 9, DecidedBy: "off", Failure: broken}, core.ReflectRequest{}, "off", true},
 		{"by a source's settings that can't be read", core.Governance{MaxReflectionDepth: 9, DecidedBy: "off", Failure: broken}, core.ReflectRequest{Namespace: "free"}, "off", true},
 		{"by a kind that isn't reflection", core.Governance{DecidedBy: "off"}, core.ReflectRequest{Kind: core.KindSemantic}, "off", true},

@@ -25,7 +25,7 @@ func listed(t *testing.T, s core.Store) *world {
 		if i%2 == 1 {
 			kind = core.KindProcedural
 		}
-		w.observe(t, core.ObserveRequest{ID: fmt.Sprint(i), Namespace: f[0], Tags: strings.Split(f[1], ","), AgentID: f[2], Kind: kind, Content: "c"})
+		w.observe(t, core.ObserveRequest{ID: fmt.Sprint(i), Namespace: f[0], Attributes: core.Attributes{Tags: strings.Split(f[1], ","), AgentID: f[2]}, Kind: kind, Content: "c"})
 		w.clock.Advance(time.Second)
 	}
 	if err := w.Move(t.Context(), "2", core.StateArchived, journal.MemoryTransitioned{Cause: "dream"}); err != nil {
@@ -144,7 +144,7 @@ func TestRemovalLeavesNoContent(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, func(o *memory.Options) { o.Embedder = embedder{} })
 		above := 0
-		id := w.observe(t, core.ObserveRequest{Title: "secret one", Content: "secret two", Tags: []string{"secret-three"}, Metadata: []byte(`{"secret":4}`)}).ID
+		id := w.observe(t, core.ObserveRequest{Title: "secret one", Content: "secret two", Attributes: core.Attributes{Tags: []string{"secret-three"}, Metadata: []byte(`{"secret":4}`)}}).ID
 		other := w.observe(t, core.ObserveRequest{Content: "harmless"}).ID
 		r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id, other}, Title: "kept"})
 		for _, relation := range []string{"related_to", "contradicts"} {

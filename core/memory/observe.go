@@ -12,7 +12,6 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
-	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
@@ -131,34 +130,21 @@ func observedAll(requests []*core.ObserveRequest, now time.Time) ([]*core.Memory
 // observed checks a request and makes its memory, which has no id yet if the request
 // gives none.
 func observed(p *bounds.Problems, r *core.ObserveRequest, now time.Time) *core.Memory {
-	memory := &core.Memory{
-		ID: r.ID, Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
-		Tags: distinct(core.NormalTags(r.Tags)), Priority: orDefault(r.Priority, defaultPriority),
-		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
-		State: core.StateOpen, Signals: lifecycle.Initial(),
-	}
-	if memory.Kind == "" {
-		memory.Kind = core.KindObservation
-	}
-	if memory.Title == "" {
-		memory.Title = bounds.DerivedTitle(r.Content)
-	}
-	if memory.ID != "" {
-		p.ID("id", memory.ID)
+	if r.ID != "" {
+		p.ID("id", r.ID)
 	}
 	p.Check(core.CheckNamespace(r.Namespace))
-	checkObservedKind(p, memory.Kind)
+	kind := cmp.Or(r.Kind, core.KindObservation)
+	checkObservedKind(p, kind)
 	p.Content(r.Content)
-	if r.Title != "" {
-		p.Title(r.Title)
+	title := r.Title
+	if title == "" {
+		title = bounds.DerivedTitle(r.Content)
+	} else {
+		p.Title(title)
 	}
-	p.Word("agent_id", r.AgentID)
-	p.Tags(r.Tags)
-	p.Priority(r.Priority)
-	p.Unit("importance", r.Importance)
-	p.Unit("confidence", r.Confidence)
-	memory.Metadata = p.Metadata(r.Metadata)
-	memory.OccurredAt = p.Occurred(r.OccurredAt, now)
+	memory := described(p, &r.Attributes, now)
+	memory.ID, memory.Namespace, memory.Kind, memory.Title, memory.Content = r.ID, r.Namespace, kind, title, r.Content
 	p.Word("idempotency_key", r.IdempotencyKey)
 	return memory
 }

@@ -44,9 +44,7 @@ func TestObserveHasTheDefaults(t *testing.T) {
 func TestObserveKeepsWhatIsGiven(t *testing.T) {
 	priority, importance, confidence := 9, 0.0, 0.25
 	r := core.ObserveRequest{
-		ID: "my:id@1", Namespace: "ns", AgentID: "alice", Kind: core.KindProcedural, Title: "how\tto", Content: "c",
-		Tags: []string{"b", "a", "b"}, Priority: &priority, Importance: &importance, Confidence: &confidence,
-		Metadata: json.RawMessage(` {"k": [1, 2.50]} `),
+		ID: "my:id@1", Namespace: "ns", Attributes: core.Attributes{AgentID: "alice", Tags: []string{"b", "a", "b"}, Priority: &priority, Importance: &importance, Confidence: &confidence, Metadata: json.RawMessage(` {"k": [1, 2.50]} `)}, Kind: core.KindProcedural, Title: "how\tto", Content: "c",
 	}
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, nil)
@@ -186,20 +184,18 @@ func TestObserveTakesWhatIsAtItsBounds(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	w.observe(t, core.ObserveRequest{
 		ID: strings.Repeat("x", 128), Namespace: strings.Repeat("ä/", 7) + strings.Repeat("ä", 498), Title: strings.Repeat("ä", 512),
-		Content: strings.Repeat("x", 65_536), Tags: tags, Importance: &zero, Confidence: &one, Priority: &lowest,
-		Metadata: []byte(strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 32)),
+		Content: strings.Repeat("x", 65_536), Attributes: core.Attributes{Tags: tags, Importance: &zero, Confidence: &one, Priority: &lowest, Metadata: []byte(strings.Repeat(`{"a":`, 32) + "1" + strings.Repeat("}", 32))},
 	})
 	w.observe(t, core.ObserveRequest{
-		ID: "AZaz09_:.@-", Title: "two\nlines\tand a tab", Content: "c", Importance: &one, Confidence: &zero, Priority: &highest,
-		Metadata: []byte(`{"a":"` + strings.Repeat("x", 65_536-8) + `"}`),
+		ID: "AZaz09_:.@-", Title: "two\nlines\tand a tab", Content: "c", Attributes: core.Attributes{Importance: &one, Confidence: &zero, Priority: &highest, Metadata: []byte(`{"a":"` + strings.Repeat("x", 65_536-8) + `"}`)},
 	})
-	w.observe(t, core.ObserveRequest{Content: "c", Metadata: []byte(" null ")})
+	w.observe(t, core.ObserveRequest{Content: "c", Attributes: core.Attributes{Metadata: []byte(" null ")}})
 }
 
 func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	priority := 0
-	_, err := w.Observe(t.Context(), &core.ObserveRequest{Title: "\x01", Priority: &priority})
+	_, err := w.Observe(t.Context(), &core.ObserveRequest{Title: "\x01", Attributes: core.Attributes{Priority: &priority}})
 	wantReason(t, err, sdk.Invalid, "several_problems")
 	for _, field := range []string{"namespace", "title", "content", "priority"} {
 		if !strings.Contains(err.Error(), field) {
@@ -271,7 +267,7 @@ func TestNamespacesHoldWhatTheirLimitsAllow(t *testing.T) {
 		w.observe(t, core.ObserveRequest{Namespace: "few/below", Content: "c"})
 		_, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "few", Content: "c"})
 		wantReason(t, err, sdk.Denied, "namespace_full")
-		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "12345", Content: "12345", Tags: []string{"12345"}, Metadata: []byte("{}")})
+		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "12345", Content: "12345", Attributes: core.Attributes{Tags: []string{"12345"}, Metadata: []byte("{}")}})
 		_, err = w.Observe(t.Context(), &core.ObserveRequest{Namespace: "small", Title: "1", Content: "123"})
 		wantReason(t, err, sdk.Denied, "namespace_full")
 		w.observe(t, core.ObserveRequest{Namespace: "small", Title: "1", Content: "12"})
@@ -282,7 +278,7 @@ func TestAnIdempotencyKeyObservesOnce(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, nil)
 		request := func(content string) *core.ObserveRequest {
-			return &core.ObserveRequest{Namespace: "a", AgentID: "ada", Content: content, IdempotencyKey: "k"}
+			return &core.ObserveRequest{Namespace: "a", Attributes: core.Attributes{AgentID: "ada"}, Content: content, IdempotencyKey: "k"}
 		}
 		first, err := w.Observe(t.Context(), request("one"))
 		if err != nil {
@@ -320,7 +316,7 @@ func TestOccurredAtIsKeptAsItWasGiven(t *testing.T) {
 			occurred string
 			age      int64
 		}{{"", 0}, {at(second), 1}, {at(first), 4}, {"1815-12-10T00:00:00Z", 4}, {"0001-01-01T00:00:00Z", 4}} {
-			m := w.observe(t, core.ObserveRequest{Content: "it happened " + c.occurred, OccurredAt: c.occurred})
+			m := w.observe(t, core.ObserveRequest{Content: "it happened " + c.occurred, Attributes: core.Attributes{OccurredAt: c.occurred}})
 			stored := w.get(t, m.ID)
 			got := ""
 			if stored.OccurredAt != nil {
@@ -331,7 +327,7 @@ func TestOccurredAtIsKeptAsItWasGiven(t *testing.T) {
 			}
 		}
 		important := .9
-		r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "t", Content: "c", Importance: &important, OccurredAt: at(first)})
+		r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{first.ID}, Title: "t", Content: "c", Attributes: core.Attributes{Importance: &important, OccurredAt: at(first)}})
 		if m := w.get(t, r.ID); m.Importance != important || m.OccurredAt == nil {
 			t.Errorf("reflected %+v", m)
 		}
@@ -345,11 +341,11 @@ func TestOccurredAtIsKeptAsItWasGiven(t *testing.T) {
 func TestOccurredAtIsRefused(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	for _, text := range []string{"yesterday", "2026-03-01", "2026-03-01T09:30:00", w.clock.Now().Add(time.Second).Format(time.RFC3339)} {
-		_, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "c", OccurredAt: text})
+		_, err := w.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "c", Attributes: core.Attributes{OccurredAt: text}})
 		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "occurred_at is ") {
 			t.Errorf("%s: %v", text, err)
 		}
-		_, err = w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{"a"}, Title: "t", Content: "c", OccurredAt: text})
+		_, err = w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{"a"}, Title: "t", Content: "c", Attributes: core.Attributes{OccurredAt: text}})
 		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "occurred_at is ") {
 			t.Errorf("reflect, %s: %v", text, err)
 		}

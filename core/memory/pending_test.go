@@ -19,7 +19,7 @@ func postponed(t *testing.T, s core.Store) (w *world, source string, p *core.Ref
 	above := 1
 	w.governor["ns"] = core.Governance{MaxReflectionDepth: 3, DecidedBy: "ns", RequireApprovalAbove: &above}
 	source = w.chain(t, "ns", 1)
-	p = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", Content: "thought", AgentID: "a", IdempotencyKey: "k"})
+	p = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", Content: "thought", Attributes: core.Attributes{AgentID: "a"}, IdempotencyKey: "k"})
 	return w, source, p
 }
 
@@ -39,7 +39,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		if list, err := w.Pending(t.Context(), memory.PendingFilter{Namespace: "elsewhere"}); err != nil || len(list) != 0 {
 			t.Errorf("pending elsewhere: %v, error %v", list, err)
 		}
-		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", Attributes: core.Attributes{AgentID: "a"}, IdempotencyKey: "k"})
 		if diff := cmp.Diff(p, again); diff != "" {
 			t.Errorf("the same key while it waits (-first +again):\n%s", diff)
 		}
@@ -56,7 +56,7 @@ func TestADeepReflectionWaitsForItsApproval(t *testing.T) {
 		}
 		_, err = w.Approve(t.Context(), p.PendingID)
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
-		again = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		again = w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", Attributes: core.Attributes{AgentID: "a"}, IdempotencyKey: "k"})
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Errorf("the same key after the approval (-approved +again):\n%s", diff)
 		}
@@ -80,7 +80,7 @@ func TestARejectedReflectionIsNotWritten(t *testing.T) {
 		}
 		_, err := w.Approve(t.Context(), p.PendingID)
 		wantReason(t, err, sdk.NotFound, "pending_not_found")
-		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", AgentID: "a", IdempotencyKey: "k"})
+		again := w.reflect(t, core.ReflectRequest{SourceIDs: []string{source}, Title: "deep", Attributes: core.Attributes{AgentID: "a"}, IdempotencyKey: "k"})
 		if again.Status != memory.StatusRejected || again.PendingID != p.PendingID {
 			t.Errorf("the same key after the rejection: %+v", again)
 		}
@@ -143,8 +143,7 @@ func TestAReflectionKeepsWhatIsGiven(t *testing.T) {
 		w := newWorld(t, s, nil)
 		source := w.observe(t, core.ObserveRequest{Content: "c"}).ID
 		r := core.ReflectRequest{
-			SourceIDs: []string{source}, Title: "how\tto", Content: "x<y", Kind: core.KindProcedural, Namespace: "to/at-once", AgentID: "ada",
-			Tags: []string{"b", "a", "b"}, Priority: &priority, Confidence: &confidence, Metadata: []byte(`{"k": 2.50}`),
+			SourceIDs: []string{source}, Title: "how\tto", Content: "x<y", Kind: core.KindProcedural, Namespace: "to/at-once", Attributes: core.Attributes{AgentID: "ada", Tags: []string{"b", "a", "b"}, Priority: &priority, Confidence: &confidence, Metadata: []byte(`{"k": 2.50}`)},
 		}
 		at := w.reflect(t, r)
 		above := 0

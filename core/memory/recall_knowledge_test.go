@@ -111,7 +111,7 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 		hashed(o)
 		o.DepthBoost = 1.2
 	})
-	w.observe(t, core.ObserveRequest{Title: "a", Content: "word one", Tags: []string{"x"}, Kind: core.KindSemantic})
+	w.observe(t, core.ObserveRequest{Title: "a", Content: "word one", Attributes: core.Attributes{Tags: []string{"x"}}, Kind: core.KindSemantic})
 	w.observe(t, core.ObserveRequest{Title: "b", Content: "word two"})
 	w.observe(t, core.ObserveRequest{Title: "c", Content: "word", Namespace: "secret"})
 	p := memory.Recaller{Memories: w.Memories, Runs: runs{"run": "ns"}}
@@ -131,7 +131,7 @@ func TestPluginsRecallInTheirRunsNamespace(t *testing.T) {
 		t.Errorf("plugins' recalls wrote:\n%s", diff)
 	}
 	// A reflection's score is raised above 1, which plugins don't see.
-	w.reflect(t, core.ReflectRequest{SourceIDs: []string{r.Memories[0].ID}, Title: "d", Content: "word", Tags: []string{"deep"}})
+	w.reflect(t, core.ReflectRequest{SourceIDs: []string{r.Memories[0].ID}, Title: "d", Content: "word", Attributes: core.Attributes{Tags: []string{"deep"}}})
 	r, err = p.Recall(t.Context(), "run", &sdk.RecallRequest{Query: "d\nword", Tags: []string{"deep"}})
 	if err != nil || len(r.Memories) != 1 || r.Memories[0].Score != 1 {
 		t.Errorf("%+v, %v", r, err)

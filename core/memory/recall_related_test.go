@@ -153,7 +153,7 @@ func TestRecallSaysWhatContradictsAndHowOftenItFailed(t *testing.T) {
 func TestIdenticalContentsComeOnce(t *testing.T) {
 	w := living(t, openPebble(t), nil, nil)
 	for _, id := range []string{"a", "b", "c"} {
-		w.observe(t, core.ObserveRequest{ID: id, Title: "title of " + id, Content: "an equal word", Tags: []string{id}})
+		w.observe(t, core.ObserveRequest{ID: id, Title: "title of " + id, Content: "an equal word", Attributes: core.Attributes{Tags: []string{id}}})
 	}
 	w.observe(t, core.ObserveRequest{ID: "x", Content: "another word"})
 	w.observe(t, core.ObserveRequest{ID: "0", Namespace: "ns/below", Content: "an equal word"})

@@ -184,8 +184,8 @@ func TestRecallWidensWithTheBias(t *testing.T) {
 func TestRecallFilters(t *testing.T) {
 	w := living(t, openPebble(t), nil, hashed)
 	for _, r := range []core.ObserveRequest{
-		{Title: "plain"}, {Title: "semantic", Kind: core.KindSemantic}, {Title: "tagged", Tags: []string{"x", "y"}},
-		{Title: "robot's", AgentID: "robot"}, {Title: "below", Namespace: "ns/below"}, {Title: "beside", Namespace: "ns2"},
+		{Title: "plain"}, {Title: "semantic", Kind: core.KindSemantic}, {Title: "tagged", Attributes: core.Attributes{Tags: []string{"x", "y"}}},
+		{Title: "robot's", Attributes: core.Attributes{AgentID: "robot"}}, {Title: "below", Namespace: "ns/below"}, {Title: "beside", Namespace: "ns2"},
 	} {
 		r.Content = "word " + r.Title
 		w.observe(t, r)

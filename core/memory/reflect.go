@@ -13,7 +13,6 @@ import (
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
-	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
@@ -68,31 +67,18 @@ func CheckReflect(r *core.ReflectRequest, now time.Time) error {
 
 func checkDraft(r *core.ReflectRequest, now time.Time) (*draft, error) {
 	var p bounds.Problems
-	d := &draft{request: r, memory: core.Memory{
-		Namespace: r.Namespace, AgentID: r.AgentID, Kind: r.Kind, Title: r.Title, Content: r.Content,
-		Tags: distinct(core.NormalTags(r.Tags)), Priority: orDefault(r.Priority, defaultPriority),
-		Importance: orDefault(r.Importance, defaultImportance), Confidence: orDefault(r.Confidence, defaultConfidence),
-		State: core.StateOpen, Signals: lifecycle.Initial(),
-	}}
-	if d.memory.Kind == "" {
-		d.memory.Kind = core.KindReflection
-	}
 	checkSources(&p, r.SourceIDs)
 	p.Title(r.Title)
 	p.Content(r.Content)
-	checkDerivedKind(&p, d.memory.Kind)
+	kind := cmp.Or(r.Kind, core.KindReflection)
+	checkDerivedKind(&p, kind)
 	if r.Namespace != "" {
 		p.Check(core.CheckNamespace(r.Namespace))
 	}
-	p.Word("agent_id", r.AgentID)
-	p.Tags(r.Tags)
-	p.Priority(r.Priority)
-	p.Unit("importance", r.Importance)
-	p.Unit("confidence", r.Confidence)
-	d.memory.OccurredAt = p.Occurred(r.OccurredAt, now)
-	d.memory.Metadata = p.Metadata(r.Metadata)
+	memory := described(&p, &r.Attributes, now)
+	memory.Namespace, memory.Kind, memory.Title, memory.Content = r.Namespace, kind, r.Title, r.Content
 	p.Word("idempotency_key", r.IdempotencyKey)
-	return d, p.Err()
+	return &draft{request: r, memory: *memory}, p.Err()
 }
 
 func checkSources(p *bounds.Problems, ids []string) {

@@ -143,16 +143,16 @@ func TestWhatHappensInBetweenCounts(t *testing.T) {
 // counts nowhere.
 func TestDepthIsWhatTheRecordsSay(t *testing.T) {
 	w := newWorld(t, empty(t), nil)
-	w.observe(t, core.ObserveRequest{ID: "0", Content: "c", Metadata: []byte(`{"reflection_depth":9,"reflection_metadata":{"reflection_depth":9}}`)})
+	w.observe(t, core.ObserveRequest{ID: "0", Content: "c", Attributes: core.Attributes{Metadata: []byte(`{"reflection_depth":9,"reflection_metadata":{"reflection_depth":9}}`)}})
 	id := "0"
 	for depth := 1; depth <= 3; depth++ {
-		r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Metadata: []byte(spoofed)})
+		r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Attributes: core.Attributes{Metadata: []byte(spoofed)}})
 		if r.ReflectionDepth != depth || w.get(t, r.ID).ReflectionDepth != depth {
 			t.Fatalf("depth %d, want %d", r.ReflectionDepth, depth)
 		}
 		id = r.ID
 	}
-	_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{id}, Title: "t", Content: "c", Metadata: []byte(spoofed)})
+	_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{id}, Title: "t", Content: "c", Attributes: core.Attributes{Metadata: []byte(spoofed)}})
 	wantReason(t, err, sdk.Denied, "depth_exceeded")
 }
 

@@ -69,8 +69,7 @@ func TestAReflectionIsDerivedFromItsSources(t *testing.T) {
 		a := w.observe(t, core.ObserveRequest{Namespace: "a", Content: "one"}).ID
 		b := w.chain(t, "b", 1)
 		got := w.reflect(t, core.ReflectRequest{
-			SourceIDs: []string{b, a}, Title: "both", Content: "what both say", AgentID: "alice", Tags: []string{"x"},
-			Metadata: json.RawMessage(`{"k":1,"agent_id":"mallory","agent\u005fid":"mallory"}`),
+			SourceIDs: []string{b, a}, Title: "both", Content: "what both say", Attributes: core.Attributes{AgentID: "alice", Tags: []string{"x"}, Metadata: json.RawMessage(`{"k":1,"agent_id":"mallory","agent\u005fid":"mallory"}`)},
 		})
 		want := &core.ReflectResult{ID: got.ID, ReflectionDepth: 2, ReflectsOn: []string{b, a}, Namespace: "b"}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -122,8 +121,8 @@ func TestReflectChecksEverythingBeforeItLoads(t *testing.T) {
 		{"blank title", core.ReflectRequest{SourceIDs: []string{"a"}, Title: " "}, "title_invalid", "title is blank"},
 		{"observation", core.ReflectRequest{SourceIDs: []string{"a"}, Kind: core.KindObservation}, "kind_invalid", "observation"},
 		{"namespace", core.ReflectRequest{SourceIDs: []string{"a"}, Namespace: "/"}, "namespace_invalid", "namespace"},
-		{"confidence", core.ReflectRequest{SourceIDs: []string{"a"}, Confidence: &high}, "confidence_invalid", "1.5"},
-		{"metadata", core.ReflectRequest{SourceIDs: []string{"a"}, Metadata: []byte("[]")}, "metadata_invalid", "object"},
+		{"confidence", core.ReflectRequest{SourceIDs: []string{"a"}, Attributes: core.Attributes{Confidence: &high}}, "confidence_invalid", "1.5"},
+		{"metadata", core.ReflectRequest{SourceIDs: []string{"a"}, Attributes: core.Attributes{Metadata: []byte("[]")}}, "metadata_invalid", "object"},
 		{"long key", core.ReflectRequest{SourceIDs: []string{"a"}, IdempotencyKey: strings.Repeat("k", 129)}, "idempotency_key_invalid", "129"},
 	}
 	for _, c := range cases {
@@ -160,7 +159,7 @@ func TestTheCapIsReachedButNotPassed(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, nil)
 		id := w.chain(t, "ns", 3)
-		_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{id}, Title: "secret title", Content: "secret content", AgentID: "bob"})
+		_, err := w.Reflect(t.Context(), &core.ReflectRequest{SourceIDs: []string{id}, Title: "secret title", Content: "secret content", Attributes: core.Attributes{AgentID: "bob"}})
 		wantReason(t, err, sdk.Denied, "depth_exceeded")
 		if want := "reflection depth 4 would exceed namespace max_reflection_depth 3 (namespace='ns')"; err == nil || err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)
@@ -199,7 +198,7 @@ func TestTheCapIsReachedButNotPassed(t *testing.T) {
 func TestTheCallersReflectionMetadataStands(t *testing.T) {
 	w := newWorld(t, openPebble(t), nil)
 	id := w.observe(t, core.ObserveRequest{Content: "c"}).ID
-	r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Metadata: []byte(`{"reflection_metadata":{"reflection_depth":0}}`)})
+	r := w.reflect(t, core.ReflectRequest{SourceIDs: []string{id}, Attributes: core.Attributes{Metadata: []byte(`{"reflection_metadata":{"reflection_depth":0}}`)}})
 	m, err := w.Get(t.Context(), r.ID)
 	if err != nil || string(m.Metadata) != `{"reflection_metadata":{"reflection_depth":0},"agent_id":""}` || m.ReflectionDepth != 1 {
 		t.Errorf("depth %d, metadata %s, error %v", m.ReflectionDepth, m.Metadata, err)
@@ -269,7 +268,7 @@ func TestAnIdempotencyKeyReturnsTheFirstOutcome(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := newWorld(t, s, nil)
 		id := w.observe(t, core.ObserveRequest{Content: "c"}).ID
-		r := core.ReflectRequest{SourceIDs: []string{id}, Title: "once", AgentID: "a", IdempotencyKey: "k"}
+		r := core.ReflectRequest{SourceIDs: []string{id}, Title: "once", Attributes: core.Attributes{AgentID: "a"}, IdempotencyKey: "k"}
 		first := w.reflect(t, r)
 		before := dump(t, s)
 		r.Content = "another"

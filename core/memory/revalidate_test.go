@@ -153,7 +153,7 @@ func TestASweepAfterARetainChangesNothing(t *testing.T) {
 func TestPurgeLeavesATombstoneOnly(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, decides(verdict.NextPurge, .9), deferred)
-		m := w.pending(t, core.ObserveRequest{Content: "the content", Tags: []string{"t"}, AgentID: "a"})
+		m := w.pending(t, core.ObserveRequest{Content: "the content", Attributes: core.Attributes{Tags: []string{"t"}, AgentID: "a"}})
 		w.clock.Advance(time.Minute)
 		before := len(w.entries)
 		d, err := w.Gate.Revalidate(t.Context(), m.ID, revalidate)

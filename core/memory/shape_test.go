@@ -26,8 +26,7 @@ func TestTheShapeOfAMemory(t *testing.T) {
 		w.live(t, "s", 1, w.observe(t, core.ObserveRequest{Content: "before"}).ID, core.OutcomeSuccess)
 		priority, importance, confidence := 7, 0.25, 0.75
 		w.observe(t, core.ObserveRequest{
-			ID: "m", Namespace: "ns", AgentID: "ada", Kind: core.KindSemantic, Title: "t", Content: "c", Tags: []string{"x"},
-			Priority: &priority, Importance: &importance, Confidence: &confidence, Metadata: []byte(`{"k":1}`),
+			ID: "m", Namespace: "ns", Attributes: core.Attributes{AgentID: "ada", Tags: []string{"x"}, Priority: &priority, Importance: &importance, Confidence: &confidence, Metadata: []byte(`{"k":1}`)}, Kind: core.KindSemantic, Title: "t", Content: "c",
 		})
 		w.offer(t, "s", 2, "m")
 		const when = `"2026-11-21T01:02:03.000000004-01:30"`
@@ -118,8 +117,7 @@ func TestAllProblemsOfAReflectionAreReportedAtOnce(t *testing.T) {
 	w := newWorld(t, empty(t), nil)
 	low, high := 0, 1.5
 	_, err := w.Reflect(t.Context(), &core.ReflectRequest{
-		Title: "\x01", Kind: core.KindObservation, Namespace: "/", AgentID: "a\n", Tags: []string{""}, Priority: &low, Confidence: &high,
-		Metadata: []byte("1"), IdempotencyKey: "\n",
+		Title: "\x01", Kind: core.KindObservation, Namespace: "/", Attributes: core.Attributes{AgentID: "a\n", Tags: []string{""}, Priority: &low, Confidence: &high, Metadata: []byte("1")}, IdempotencyKey: "\n",
 	})
 	wantReason(t, err, "invalid", "several_problems")
 	var told map[string][]core.ErrorInfo

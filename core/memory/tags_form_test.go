@@ -16,7 +16,7 @@ func TestTags_AreFoundInEveryUnicodeForm(t *testing.T) {
 	} {
 		for i := range forms {
 			w := newWorld(t, openPebble(t), nil)
-			kept := w.observe(t, core.ObserveRequest{Content: "the harbour, " + name, Tags: []string{"x", forms[i]}})
+			kept := w.observe(t, core.ObserveRequest{Content: "the harbour, " + name, Attributes: core.Attributes{Tags: []string{"x", forms[i]}}})
 			for _, asked := range forms {
 				listed, err := w.List(t.Context(), memory.ListFilter{Namespace: kept.Namespace, Tags: []string{asked}})
 				if err != nil || len(listed.Memories) != 1 {

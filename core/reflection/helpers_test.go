@@ -47,7 +47,7 @@ func newBench(t testing.TB) *bench {
 func (b *bench) observe(namespace, content string, importance float64) *core.Memory {
 	b.Helper()
 	b.clock.Advance(time.Second)
-	m, err := b.memories.Observe(b.Context(), &core.ObserveRequest{Namespace: namespace, Content: content, Importance: &importance})
+	m, err := b.memories.Observe(b.Context(), &core.ObserveRequest{Namespace: namespace, Content: content, Attributes: core.Attributes{Importance: &importance}})
 	if err != nil {
 		b.Fatal(err)
 	}

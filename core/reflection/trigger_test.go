@@ -54,7 +54,7 @@ func TestTriggers_CountWhatWasObservedOnly(t *testing.T) {
 	source := b.observe("ns", "a source", 0.5)
 	observe := func(kind core.MemoryKind) {
 		one := 1.0
-		if _, err := b.memories.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "x", Kind: kind, Importance: &one, IdempotencyKey: string(kind)}); err != nil {
+		if _, err := b.memories.Observe(t.Context(), &core.ObserveRequest{Namespace: "ns", Content: "x", Kind: kind, Attributes: core.Attributes{Importance: &one}, IdempotencyKey: string(kind)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +197,7 @@ func (b *bench) uncounted(namespace, content string, importance float64) {
 		b.Fatal(err)
 	}
 	defer plain.Close()
-	if _, err := plain.Observe(b.Context(), &core.ObserveRequest{Namespace: namespace, Content: content, Importance: &importance}); err != nil {
+	if _, err := plain.Observe(b.Context(), &core.ObserveRequest{Namespace: namespace, Content: content, Attributes: core.Attributes{Importance: &importance}}); err != nil {
 		b.Fatal(err)
 	}
 }

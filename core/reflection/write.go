@@ -37,9 +37,12 @@ func (r *Run) write(ctx context.Context, n int, question string, it *item) error
 	title, content := it.text()
 	importance := importanceOf(it, sources)
 	request := &core.ReflectRequest{
-		Title: title, Content: content, Kind: core.KindSemantic, Namespace: r.Request.Namespace, AgentID: core.CallerOf(ctx).Label,
-		Importance: &importance, IdempotencyKey: fmt.Sprintf("job/%s/%d", r.JobID, n),
-		Metadata: jsontext.MustEncode(map[string]string{"job_id": r.JobID, "question": question}),
+		Title: title, Content: content, Kind: core.KindSemantic, Namespace: r.Request.Namespace,
+		Attributes: core.Attributes{
+			AgentID: core.CallerOf(ctx).Label, Importance: &importance,
+			Metadata: jsontext.MustEncode(map[string]string{"job_id": r.JobID, "question": question}),
+		},
+		IdempotencyKey: fmt.Sprintf("job/%s/%d", r.JobID, n),
 	}
 	if it.procedure {
 		request.Kind = core.KindProcedural

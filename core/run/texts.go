@@ -134,7 +134,7 @@ func salted(texts []jsontext.Member) (json.RawMessage, error) {
 
 // isText reports whether the member of a memory with that name is removed by a purge.
 func isText(name string) bool {
-	return name == "title" || name == "content" || name == "tags" || name == "metadata" || name == payloadField
+	return name == payloadField || slices.Contains(core.MemoryTexts(), name)
 }
 
 // withTexts puts the texts of memories back into a visit's result. For purged texts,

@@ -196,7 +196,7 @@ func quoteInMemories(w *world) {
 	w.T.Helper()
 	text := "Yesterday the " + quoted
 	m, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{
-		Namespace: here, Content: text, Title: text, Tags: []string{quoted}, Metadata: jsontext.MustEncode(map[string]string{"m": text}),
+		Namespace: here, Content: text, Title: text, Attributes: core.Attributes{Tags: []string{quoted}, Metadata: jsontext.MustEncode(map[string]string{"m": text})},
 	})
 	w.Must(err)
 	_, err = w.Host.Governance.Set(w.Ctx, here, "require_approval_above_depth=0")

@@ -35,8 +35,8 @@ func makingScenario() []memoryStep {
 		},
 		func(ctx context.Context, w *memoryWorld) error {
 			_, _, err := w.ObserveAll(ctx, []*core.ObserveRequest{
-				{ID: "a", Namespace: "ns", Content: "c", Tags: []string{"x", "y"}, AgentID: "alice"},
-				{ID: "b", Namespace: "ns", Content: "c", Tags: []string{"z"}},
+				{ID: "a", Namespace: "ns", Content: "c", Attributes: core.Attributes{Tags: []string{"x", "y"}, AgentID: "alice"}},
+				{ID: "b", Namespace: "ns", Content: "c", Attributes: core.Attributes{Tags: []string{"z"}}},
 				{ID: "c", Namespace: "ns", Content: "c"}, {ID: "dreamt", Namespace: "ns", Content: "c"},
 			})
 			return err

@@ -56,8 +56,7 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	m := newMemories(t, s)
 	observeMany(t, m, 0, others/2)
 	_, err = m.Observe(t.Context(), &core.ObserveRequest{
-		ID: "doomed", Namespace: "doomed", Title: "a title that goes", Content: "the content that goes", AgentID: "agent",
-		Tags: []string{"tag-that-goes"}, Metadata: json.RawMessage(`{"metadata":"that goes"}`),
+		ID: "doomed", Namespace: "doomed", Title: "a title that goes", Content: "the content that goes", Attributes: core.Attributes{AgentID: "agent", Tags: []string{"tag-that-goes"}, Metadata: json.RawMessage(`{"metadata":"that goes"}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +109,7 @@ func observeMany(t *testing.T, m *memory.Memories, from, to int) {
 	var all []*core.ObserveRequest
 	for i := from; i < to; i++ {
 		all = append(all, &core.ObserveRequest{
-			ID: fmt.Sprintf("m-%06d", i), Namespace: fmt.Sprintf("n%d", i%7), Title: fmt.Sprint("memory ", i), Tags: []string{fmt.Sprint("tag-", i%50)},
+			ID: fmt.Sprintf("m-%06d", i), Namespace: fmt.Sprintf("n%d", i%7), Title: fmt.Sprint("memory ", i), Attributes: core.Attributes{Tags: []string{fmt.Sprint("tag-", i%50)}},
 			Content: fmt.Sprintf("what was learned the %d-th time of %d", i, i*7919%1000),
 		})
 		if len(all) == 1000 || i == to-1 {

@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/sdk"
@@ -21,29 +22,6 @@ its first 8 characters.`,
 		memoryRestoreCommand(a), memorySweepCommand(a), memoryReembedCommand(a),
 		memoryPendingCommand(a), memoryApproveCommand(a), memoryRejectCommand(a),
 	)
-}
-
-// memoryFields are the fields of a memory that observe and reflect take from flags.
-type memoryFields struct {
-	title, content, occurredAt *string
-	kind                       *core.MemoryKind
-	tags                       *[]string
-	priority                   **int
-	importance, confidence     **float64
-	metadata                   *json.RawMessage
-}
-
-func (m memoryFields) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(m.title, "title", "", "one line")
-	f.StringVar(m.content, "content", "", "the text, or - for standard input")
-	f.StringVar((*string)(m.kind), "kind", "", "what it is: observation, semantic, procedural, notification; reflection if it has sources")
-	f.StringArrayVar(m.tags, "tag", nil, "a `tag`; may be repeated")
-	optional(c, m.priority, "priority", "1 to 10 (default 5)")
-	optional(c, m.importance, "importance", "0 to 1 (default 0.5)")
-	f.StringVar(m.occurredAt, "occurred-at", "", "the time of what it describes, such as 2026-03-01T09:30:00+01:00")
-	optional(c, m.confidence, "confidence", "0 to 1 (default 1)")
-	metadataFlag(c, m.metadata)
 }
 
 // emptyNamespace refuses an empty namespace, such as from an unset variable of a script.
@@ -66,14 +44,15 @@ func (a *App) orConfigured(c *cobra.Command, namespace string) string {
 	return a.config.Namespace.Value
 }
 
-// refuseWith refuses flags that a command with one line per item can't use.
-func refuseWith(c *cobra.Command, bulk string, flags ...string) error {
-	for _, flag := range flags {
-		if c.Flags().Changed(flag) {
-			return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be given with --%s: each line has its own", flag, bulk)}
+// refuseWith refuses the flags of a command that one with a line per item can't use: all but the
+// common ones.
+func refuseWith(c *cobra.Command, bulk string, common ...string) (err error) {
+	c.LocalNonPersistentFlags().Visit(func(f *pflag.Flag) {
+		if err == nil && f.Name != bulk && !slices.Contains(common, f.Name) {
+			err = usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be given with --%s: each line has its own", f.Name, bulk)}
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // filterFlags adds the flags that select memories.

@@ -18,7 +18,7 @@ import (
 // observeFile stores a memory for each line of a file, one batch per transaction. Batches
 // that were stored before an error stay, and the error names their last line.
 func observeFile(a *App, c *cobra.Command, path string, common *core.ObserveRequest) error {
-	if err := refuseWith(c, "file", "title", "content", "kind", "priority", "importance", "confidence", "metadata", "occurred-at", "id", "idempotency-key"); err != nil {
+	if err := refuseWith(c, "file", "namespace", "tag"); err != nil {
 		return err
 	}
 	ctx := c.Context()
@@ -60,7 +60,7 @@ type observeBatch struct {
 
 // add adds a line, and stores the batch if it is complete.
 func (in *observeBatch) add(ctx context.Context, line jsonLine, common *core.ObserveRequest) error {
-	r := &core.ObserveRequest{Namespace: common.Namespace, Tags: slices.Clone(common.Tags)}
+	r := &core.ObserveRequest{Namespace: common.Namespace, Attributes: core.Attributes{Tags: slices.Clone(common.Tags)}}
 	if err := line.decode(r); err != nil {
 		return err
 	}

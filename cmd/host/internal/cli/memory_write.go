@@ -47,7 +47,7 @@ archived.`,
 			return observeFile(a, c, file, in)
 		},
 	}
-	memoryFields{&in.Title, &in.Content, &in.OccurredAt, &in.Kind, &in.Tags, &in.Priority, &in.Importance, &in.Confidence, &in.Metadata}.flags(c)
+	memoryFlags(c, &in.Title, &in.Content, &in.Kind, &in.Attributes)
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "its namespace, such as team/mail (default: the configured one; see config show)")
 	c.Flags().StringVar(&in.ID, "id", "", "choose its id")
 	c.Flags().StringVar(&in.IdempotencyKey, "idempotency-key", "", "a repetition with the same `key` returns the first memory")
@@ -76,7 +76,7 @@ see reflectory memory pending.`,
 			return out.say("%s", result.ID)
 		},
 	}.command(a)
-	memoryFields{&in.Title, &in.Content, &in.OccurredAt, &in.Kind, &in.Tags, &in.Priority, &in.Importance, &in.Confidence, &in.Metadata}.flags(c)
+	memoryFlags(c, &in.Title, &in.Content, &in.Kind, &in.Attributes)
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "its namespace (default: the namespace of the first source)")
 	c.Flags().StringArrayVar(&in.SourceIDs, "source", nil, "an `ID` that it is derived from; may be repeated")
 	optional(c, &in.Depth, "depth", "its expected depth: any other is refused")
@@ -98,4 +98,18 @@ consolidated_from, related_to, or any word of a-z, 0-9 and _.`,
 	}.command(a)
 	metadataFlag(c, &in.Metadata)
 	return c
+}
+
+// memoryFlags are the flags with which observe and reflect describe a memory.
+func memoryFlags(c *cobra.Command, title, content *string, kind *core.MemoryKind, in *core.Attributes) {
+	f := c.Flags()
+	f.StringVar(title, "title", "", "one line")
+	f.StringVar(content, "content", "", "the text, or - for standard input")
+	f.StringVar((*string)(kind), "kind", "", "what it is: observation, semantic, procedural, notification; reflection if it has sources")
+	f.StringArrayVar(&in.Tags, "tag", nil, "a `tag`; may be repeated")
+	optional(c, &in.Priority, "priority", "1 to 10 (default 5)")
+	optional(c, &in.Importance, "importance", "0 to 1 (default 0.5)")
+	f.StringVar(&in.OccurredAt, "occurred-at", "", "the time of what it describes, such as 2026-03-01T09:30:00+01:00")
+	optional(c, &in.Confidence, "confidence", "0 to 1 (default 1)")
+	metadataFlag(c, &in.Metadata)
 }

@@ -81,7 +81,7 @@ func (w *memoryWriter) promoted(ctx context.Context) error {
 // graph in which it does a node's work.
 func (w *memoryWriter) born(ctx context.Context, node string) (id string, err error) {
 	id = w.ids.NewID()
-	_, err = w.Observe(ctx, &core.ObserveRequest{ID: id, Namespace: "ns", Content: "What a memory holds.", Tags: []string{id}})
+	_, err = w.Observe(ctx, &core.ObserveRequest{ID: id, Namespace: "ns", Content: "What a memory holds.", Attributes: core.Attributes{Tags: []string{id}}})
 	if err != nil {
 		return "", err
 	}

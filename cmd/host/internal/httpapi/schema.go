@@ -88,18 +88,16 @@ func bounds() []bound {
 		{reflect.TypeFor[operation.Paging](), "limit", between(0, operation.MaxLimit)},
 		{reflect.TypeFor[core.RecallRequest](), "limit", between(0, memory.MaxRecall)},
 		{reflect.TypeFor[memory.KnowledgeQuery](), "limit", between(0, memory.MaxRecall)},
-		{reflect.TypeFor[core.ObserveRequest](), "importance", between(0, 1)},
-		{reflect.TypeFor[core.ObserveRequest](), "confidence", between(0, 1)},
+		{reflect.TypeFor[core.Attributes](), "tags", items(0, memory.MaxTags)},
+		{reflect.TypeFor[core.Attributes](), "priority", between(memory.MinPriority, memory.MaxPriority)},
+		{reflect.TypeFor[core.Attributes](), "importance", between(0, 1)},
+		{reflect.TypeFor[core.Attributes](), "confidence", between(0, 1)},
 		{reflect.TypeFor[operation.MemoryObserveAll](), "items", items(0, memory.MaxBatch)},
 		{reflect.TypeFor[operation.JobEnqueue](), "type", oneOf(operation.MaintenanceTypes())},
 		{reflect.TypeFor[operation.DreamDates](), "text", chars(operation.MaxDreamText)},
 	}
 	for _, written := range []reflect.Type{reflect.TypeFor[core.ObserveRequest](), reflect.TypeFor[core.ReflectRequest]()} {
-		list = append(list,
-			bound{written, "title", chars(memory.MaxTitleRunes)}, bound{written, "content", chars(memory.MaxContentBytes)},
-			bound{written, "tags", items(0, memory.MaxTags)}, bound{written, "priority", between(memory.MinPriority, memory.MaxPriority)},
-			bound{written, "importance", between(0, 1)}, bound{written, "confidence", between(0, 1)},
-		)
+		list = append(list, bound{written, "title", chars(memory.MaxTitleRunes)}, bound{written, "content", chars(memory.MaxContentBytes)})
 	}
 	return list
 }

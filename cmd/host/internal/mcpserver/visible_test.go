@@ -35,8 +35,7 @@ func TestResult_HidesNothing(t *testing.T) {
 		"👩\u200d🔬 ❤\ufe0f می\u200cخواهم ok": "👩\u200d🔬 ❤\ufe0f می\u200cخواهم ok",
 	} {
 		observed := operationtest.Try[core.Memory](w, "memory_observe", &core.ObserveRequest{
-			Namespace: operationtest.Here, Content: hidden, Tags: []string{"kept"},
-			Metadata: json.RawMessage(`{"raw": ` + escaped(hidden) + `, ` + escaped(hidden) + `: 1}`),
+			Namespace: operationtest.Here, Content: hidden, Attributes: core.Attributes{Tags: []string{"kept"}, Metadata: json.RawMessage(`{"raw": ` + escaped(hidden) + `, ` + escaped(hidden) + `: 1}`)},
 		})
 		exact := operationtest.Try[operation.Memory](w, "memory_get", &operation.MemoryGet{ID: observed.ID})
 		if exact.Content != hidden {

@@ -38,7 +38,7 @@ func (s *site) housekeep() (plan string) {
 		for j := range 30 {
 			tags = append(tags, fmt.Sprintf("tag-%d-%d", i, j))
 		}
-		_, err := s.Host.Memories.Observe(s.Ctx, &core.ObserveRequest{Namespace: operationtest.Here, Content: "The lighthouse keeper speaks Danish.", Tags: tags})
+		_, err := s.Host.Memories.Observe(s.Ctx, &core.ObserveRequest{Namespace: operationtest.Here, Content: "The lighthouse keeper speaks Danish.", Attributes: core.Attributes{Tags: tags}})
 		s.Must(err)
 	}
 	d, err := s.Host.Memories.Dreams.Plan(s.Ctx, memory.DreamRequest{Namespace: operationtest.Here})
@@ -48,7 +48,7 @@ func (s *site) housekeep() (plan string) {
 
 func (s *site) remember(text string, importance float64) string {
 	s.T.Helper()
-	m, err := s.Host.Memories.Observe(s.Ctx, &core.ObserveRequest{Namespace: operationtest.Here, Content: text, Importance: &importance})
+	m, err := s.Host.Memories.Observe(s.Ctx, &core.ObserveRequest{Namespace: operationtest.Here, Content: text, Attributes: core.Attributes{Importance: &importance}})
 	s.Must(err)
 	return m.ID
 }

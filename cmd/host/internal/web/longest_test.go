@@ -99,7 +99,7 @@ func (s *site) longestMemories() (ids []string) {
 	for i := range many {
 		in := &core.ObserveRequest{
 			ID: longestID[:122] + word(2, i), Namespace: longestSpace, Title: "The harbour closes at noon " + longest(600), Content: longest(400),
-			Metadata: jsontext.MustEncode(map[string]string{longest(100): longest(60_000)}), AgentID: word(wordBytes, i),
+			Attributes: core.Attributes{Metadata: jsontext.MustEncode(map[string]string{longest(100): longest(60_000)}), AgentID: word(wordBytes, i)},
 		}
 		in.Title = string([]rune(in.Title)[:min(memory.MaxTitleRunes, len([]rune(in.Title)))])
 		if i < 4 {
@@ -117,7 +117,7 @@ func (s *site) longestMemories() (ids []string) {
 	_, err := s.Host.Governance.Set(s.Ctx, longestSpace, "require_approval_above_depth=0")
 	s.Must(err)
 	for i := range many {
-		_, err := s.Host.Memories.Reflect(s.Ctx, &core.ReflectRequest{SourceIDs: ids[:2], Namespace: longestSpace, Title: word(500, i), Content: longest(memory.MaxContentBytes), AgentID: longest(wordBytes)})
+		_, err := s.Host.Memories.Reflect(s.Ctx, &core.ReflectRequest{SourceIDs: ids[:2], Namespace: longestSpace, Title: word(500, i), Content: longest(memory.MaxContentBytes), Attributes: core.Attributes{AgentID: longest(wordBytes)}})
 		s.Must(err)
 	}
 	_, err = s.Host.Memories.Reject(s.Ctx, s.waits(), longest(1024))

@@ -28,7 +28,7 @@ func printable() string {
 func (s *site) observe(title, content string) string {
 	s.T.Helper()
 	out, err := s.Do(core.Operator("tester"), "memory_observe", &core.ObserveRequest{
-		Namespace: operationtest.Here, Title: title, Content: content, Tags: []string{"<b>tag</b>"},
+		Namespace: operationtest.Here, Title: title, Content: content, Attributes: core.Attributes{Tags: []string{"<b>tag</b>"}},
 	})
 	s.Must(err)
 	return out.(*core.Memory).ID

@@ -238,7 +238,7 @@ func (w *World) Memory() string {
 	w.T.Helper()
 	id := w.Host.Config.IDs.NewID()
 	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{
-		ID: id, Namespace: Here, Content: "The harbour closes at noon: note " + id, Tags: []string{"tag-" + id},
+		ID: id, Namespace: Here, Content: "The harbour closes at noon: note " + id, Attributes: core.Attributes{Tags: []string{"tag-" + id}},
 	})
 	w.Must(err)
 	return id

@@ -219,8 +219,11 @@ func memoryRefusals() []Case {
 		request("memory_list", "limit", operation.MemoryList{Namespace: Here, Paging: limit}),
 		request("memory_list", "page", operation.MemoryList{Namespace: Here, Paging: token}),
 		request("memory_observe", "fields", core.ObserveRequest{
-			Namespace: Here, Content: "", Kind: "semantics", Priority: new(99), Importance: new(2.0), Confidence: new(2.0),
-			Tags: []string{strings.Repeat("x", 300)}, OccurredAt: "yesterday", Metadata: json.RawMessage(`[1]`),
+			Namespace: Here, Content: "", Kind: "semantics",
+			Attributes: core.Attributes{
+				Priority: new(99), Importance: new(2.0), Confidence: new(2.0),
+				Tags: []string{strings.Repeat("x", 300)}, OccurredAt: "yesterday", Metadata: json.RawMessage(`[1]`),
+			},
 		}),
 		request("memory_observe", "namespace", core.ObserveRequest{Namespace: badSpace, Content: "a fact"}),
 		{"memory_observe", "taken", func(w *World) any {

@@ -40,7 +40,7 @@ func TestLayoutOfMemories(t *testing.T) {
 		{string(ReflectionKey("s", 2, 258)), "turn-reflection/s/0000000002/\x00\x00\x00\x00\x00\x00\x01\x02"},
 		{string(ReflectionMemoryKey("m", "s", 2, 258)), "turn-reflection-memory/m/s/0000000002/\x00\x00\x00\x00\x00\x00\x01\x02"},
 	}
-	p := &Pending{ID: "p", Namespace: "a", Request: &core.ReflectRequest{SourceIDs: []string{"s"}, AgentID: "alice", IdempotencyKey: "k"}}
+	p := &Pending{ID: "p", Namespace: "a", Request: &core.ReflectRequest{SourceIDs: []string{"s"}, Attributes: core.Attributes{AgentID: "alice"}, IdempotencyKey: "k"}}
 	pairs := [][2]string{
 		{string(MemoryKey("m")), "memory/m"}, {string(VectorKey("m")), "memory-vector/m"}, {string(PurgedKey("m")), "memory-purged/m"},
 		{string(HistoryKey("m", 258)), "memory-history/m/\x00\x00\x00\x00\x00\x00\x01\x02"},
