@@ -116,6 +116,7 @@ var flagOffers = map[string]offer{
 	"errors":     jsonFile,
 	"state-file": jsonFile,
 	"input":      anyFile,
+	"reply-file": anyFile,
 	"file":       linesFile,
 	"query":      freeText,
 	"with":       snapshotIDs,
