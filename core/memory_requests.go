@@ -85,6 +85,9 @@ type RecallResult struct {
 // Recalled is a memory with the reasons for its rank.
 type Recalled struct {
 	*Memory
+	// Handle is its short name in the turn, such as m3, which feedback takes for its id; "" without a
+	// turn.
+	Handle string `json:"handle,omitempty"`
 	// Rank counts from 0.
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
@@ -166,7 +169,7 @@ type FeedbackRequest struct {
 	Session string  `json:"session"`
 	Turn    int64   `json:"turn"`
 	Outcome Outcome `json:"outcome"`
-	// Used are the ids of recalled memories that were named as used. Assumed are other
+	// Used are the ids or handles of recalled memories that were named as used. Assumed are other
 	// memories that are assumed to have been used, such as the first result of a recall
 	// that a prompt referred to. They earn the same credit, but don't count for a purge
 	// or promotion.

@@ -207,7 +207,7 @@ func actionBlocks() []Block {
 			{Name: "outcome", Type: TypeWord, Values: outcomes(), Sees: state, Doc: "How it went."},
 			{Name: "session", Type: TypeText, Sees: state, Doc: "The session.", Default: "the session of the run's newest turn"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn.", Default: "the run's newest"},
-			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used."},
+			{Name: "used", Type: TypeList, Sees: state, Doc: "The ids of the memories that were used, or their handles in the turn, such as m1."},
 			{Name: "assumed", Type: TypeList, Sees: state, Doc: "Other memories that were probably used. They get the same credit, but don't count as the uses that a purge or promotion needs."},
 			{Name: "reply", Type: TypeText, Sees: state, Doc: "What the turn produced. If nothing is named, it shows what was used."},
 			{Name: "tool_outcomes", Type: TypeList, Sees: state, Doc: "How the turn's calls of tools went."},

@@ -184,6 +184,7 @@ func (t *turns) given() []string { return slices.Sorted(maps.Keys(t.memories)) }
 // name notes which of the turn's memories were used.
 func (t *turn) name(ids []string) {
 	for _, id := range ids {
+		id = core.ResolveHandle(t.ids, id)
 		if !t.closed && slices.Contains(t.ids, id) && !slices.Contains(t.named, id) {
 			t.named = append(t.named, id)
 		}

@@ -338,7 +338,10 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 	case len(namespaces) == 0:
 		namespaces = []string{"**"}
 	}
-	for _, id := range memoriesOf(in) { // the turn refuses ids that match nothing
+	for _, id := range memoriesOf(in) { // the turn knows its handles, and refuses ids that match nothing
+		if core.IsHandle(*id) {
+			continue
+		}
 		if _, err := c.atMemory(ctx, id); err != nil && sdk.CodeOf(err) != sdk.NotFound {
 			return place{}, err
 		}

@@ -128,6 +128,7 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 	if stored == nil {
 		return nil, NotFound(r.Session, r.Turn)
 	}
+	r = stored.resolved(r)
 	outcome, source, err := lifecycle.Judge(r)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ type Recall struct {
 // Record records what a recall returned in a turn, and counts an access of
 // each memory. All recalls of a turn count as one: a memory that several of them returned
 // is counted once, with its best rank. A memory that was purged since it was found is
-// skipped.
+// skipped. The results get their handles.
 func Record(t *record.Tx, by *Recall, results []core.Recalled) error {
 	if err := checkTurn(by.Session, by.Turn); err != nil {
 		return err
@@ -135,6 +135,12 @@ func Record(t *record.Tx, by *Recall, results []core.Recalled) error {
 	if len(stored.Items) > maxTurnItems {
 		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
 			WithHint("give feedback and begin another turn, or recall fewer memories")
+	}
+	for i := range results {
+		id := results[i].ID
+		if at := slices.IndexFunc(stored.Items, func(item turnItem) bool { return item.ID == id }); at >= 0 {
+			results[i].Handle = core.Handle(at)
+		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -188,7 +190,8 @@ func printRecall(out *output, r *core.RecallRequest, result *operation.Recalled)
 
 // printRecalled prints a recalled memory and why it was found.
 func printRecalled(out *output, r *core.Recalled) {
-	fmt.Fprintf(out.Stdout, "%d  %s %.2f  %s\n   %s\n", r.Rank+1, term.Bar(r.Score), r.Score, r.ID, out.preview(3, r.Title))
+	name := cmp.Or(r.Handle, strconv.Itoa(r.Rank+1))
+	fmt.Fprintf(out.Stdout, "%-2s %s %.2f  %s\n   %s\n", name, term.Bar(r.Score), r.Score, r.ID, out.preview(3, r.Title))
 	if r.Content != r.Title {
 		fmt.Fprintf(out.Stdout, "   %s\n", out.preview(3, r.Content))
 	}

@@ -37,7 +37,7 @@ text. In that case, the turn's credit is withdrawn and assigned again.`,
 	c.Flags().StringVar(&r.Session, "session", "", "the recall's session")
 	c.Flags().Int64Var(&r.Turn, "turn", 0, "the recall's turn")
 	c.Flags().StringVar((*string)(&r.Outcome), "outcome", "", "success, failure or partial")
-	c.Flags().StringArrayVar(&r.Used, "used", nil, "the `ID` of a memory that was used; may be repeated")
+	c.Flags().StringArrayVar(&r.Used, "used", nil, "the `ID` of a memory that was used, or its name in the turn, such as m1; may be repeated")
 	c.Flags().StringVar(&reply, "reply-file", "", "a `FILE` with what the turn produced, or - for standard input: it shows\nwhich memories were used if none is named")
 	c.Flags().StringVar((*string)(&r.FailureClass), "failure-class", "", "what failed: tool_error, policy_error, timeout, permission, invalid_output,\nwrong_answer or other (default tool_error or other)")
 	c.Flags().StringVar(&r.CorrectiveAction, "corrective-action", "", "what was or should be done about it")
