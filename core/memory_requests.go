@@ -128,6 +128,8 @@ type Reasons struct {
 	DepthBoost float64 `json:"depth_boost"`
 	// FailureFactor is the factor for uses that failed lately, from 1 down to 0.1.
 	FailureFactor float64 `json:"failure_factor"`
+	// UseFactor is the factor for turns lately that passed it over, from 1 down to 0.5.
+	UseFactor float64 `json:"use_factor"`
 	// Near is whether it is one of the memories most similar to the query, which come
 	// before all others whatever their score.
 	Near bool `json:"near,omitempty"`
@@ -227,6 +229,10 @@ type FeedbackItem struct {
 	Used bool   `json:"used"`
 	// Assumed is whether the use wasn't named.
 	Assumed bool `json:"assumed,omitempty"`
+	// PassedOver is whether the turn didn't use it although it was as near to the query as what was
+	// used, or, if the turn failed and used nothing, nearly as near as the nearest. It then ranks
+	// lower for a while.
+	PassedOver bool `json:"passed_over,omitempty"`
 	// Inferred is how strongly the turn's reply shows the use, from .5 to 1; 0 if the use wasn't
 	// inferred.
 	Inferred float64 `json:"inferred,omitempty"`

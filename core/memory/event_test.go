@@ -185,7 +185,7 @@ func TestEventsOfATurnTellItsNumbersAndHowLongItTook(t *testing.T) {
 	used := item("a", true, 1, "active")
 	used["weight"] = .98125 // the first, at its score
 	evolved := []map[string]any{{
-		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0, "formula": 3.0,
+		"session_id": "s", "turn_id": 4.0, "turn": 1.0, "outcome": "success", "source": "user", "agent_id": "ada", "bias": .15, "feedbacks": 1.0, "formula": 4.0,
 		"items": []any{used, item("b", false, 0, "open")}, "latency_ms": 2.0,
 	}}
 	if diff := cmp.Diff(evolved, w.told(t, "agent.memory.evolution.applied")); diff != "" {

@@ -25,7 +25,7 @@ type life struct {
 	outcomes map[core.TurnRef][]tool
 	used     map[core.TurnRef]bool
 	dag      dagOf
-	offers   string // all outcomes, o for an offer that wasn't used
+	offers   string // all outcomes, o where it was passed over
 	news     bool   // whether evidence came since the last decision
 }
 
@@ -50,10 +50,12 @@ func newLife(id, namespace string, depth int, created int64) *life {
 }
 
 // relevant applies a turn that offered the memory: use is the outcome of its use, ""
-// for none.
-func (m *life) relevant(turn core.TurnRef, number int64, use string, weight float64) {
+// for none, and passed whether it was passed over.
+func (m *life) relevant(turn core.TurnRef, number int64, use string, weight float64, passed bool) {
 	s, r := &m.s, map[string]float64{"success": 1, "partial": .5}[use]
-	m.offers += map[string]string{"": "o", "success": "s", "partial": "p", "failure": "f"}[use]
+	if use != "" || passed {
+		m.offers += map[string]string{"": "o", "success": "s", "partial": "p", "failure": "f"}[use]
+	}
 	s.Window = windowOf(m.offers)
 	s.RelevantTurns++
 	s.HitRate = .9*s.HitRate + .1*r

@@ -125,7 +125,7 @@ func (o *offer) offer(m *life, found core.Recalled, of int) {
 		return
 	}
 	had := &o.items[i]
-	had.Score = max(had.Score, found.Score)
+	had.Score, had.Why.Fused = max(had.Score, found.Score), max(had.Why.Fused, found.Why.Fused)
 	if found.Rank < had.Rank || found.Rank == had.Rank && of > o.of[i] {
 		had.Rank, o.of[i] = found.Rank, of
 	}
@@ -186,7 +186,7 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 		}
 	}
 	for i, item := range o.items {
-		told := l.taught(q, &item, o.of[i])
+		told := l.taught(q, &item, o.of[i], o.passes(q, &item))
 		if o.done.Items = append(o.done.Items, told); told.After == core.StateRevalidatePending && told.Before != told.After {
 			o.done.Revalidate = append(o.done.Revalidate, told.ID)
 		}
@@ -194,10 +194,25 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 	return "", cmp.Diff(o.done, a.Feedback, approximately)
 }
 
+// passes reports whether a turn passes a result over: it uses what isn't nearer, or fails and uses nothing.
+func (o *offer) passes(q *core.FeedbackRequest, item *core.Recalled) bool {
+	least := 0.0
+	for _, other := range o.items {
+		switch {
+		case len(q.Used) == 0:
+			least = max(least, .9*other.Why.Fused)
+		case slices.Contains(q.Used, other.ID):
+			least = max(least, other.Why.Fused)
+		}
+	}
+	none := len(q.Used) == 0 && q.Outcome != core.OutcomeFailure
+	return !none && !slices.Contains(q.Used, item.ID) && item.Why.Fused > 0 && item.Why.Fused >= least
+}
+
 // taught applies a turn to one memory that it recalled.
-func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int) core.FeedbackItem {
+func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int, passed bool) core.FeedbackItem {
 	m, turn := l.all[item.ID], core.TurnRef{Session: q.Session, Turn: q.Turn}
-	told := core.FeedbackItem{ID: m.id, Used: slices.Contains(q.Used, m.id), Before: m.state, After: m.state}
+	told := core.FeedbackItem{ID: m.id, Used: slices.Contains(q.Used, m.id), PassedOver: passed, Before: m.state, After: m.state}
 	if m.state == core.StatePurged {
 		return told
 	}
@@ -210,7 +225,7 @@ func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int) cor
 	if told.Used {
 		use = string(q.Outcome)
 	}
-	m.relevant(turn, l.counters[m.namespace], use, weight)
+	m.relevant(turn, l.counters[m.namespace], use, weight, passed)
 	if told.Used {
 		told.Weight = weight
 		told.Reward = map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[q.Outcome]

@@ -63,7 +63,7 @@ func lived(dag dagOf, turns int, how use, session func(int) string) came {
 		if outcome != "" {
 			m.tool(by, core.ToolOutcome{OK: outcome == "success"})
 		}
-		m.relevant(by, int64(turn), outcome, .2+.55+.25*1.5/2)
+		m.relevant(by, int64(turn), outcome, .2+.55+.25*1.5/2, false)
 		if m.state == core.StateRevalidatePending {
 			m.decide(omegaOf{}, int64(turn))
 		}
@@ -302,7 +302,7 @@ func (l *realLife) live(t *testing.T, turns int, how use, session func(int) stri
 		}
 		_, err = l.Feedback(t.Context(), &f)
 		must(t, err)
-		l.twin.relevant(by, int64(turn), outcome, .2+.55+.25*(found.Memories[0].Score+1)/2)
+		l.twin.relevant(by, int64(turn), outcome, .2+.55+.25*(found.Memories[0].Score+1)/2, false)
 		if l.twin.state == core.StateRevalidatePending {
 			l.twin.decide(omegaOf{}, int64(turn))
 		}

@@ -16,10 +16,14 @@ const (
 )
 
 // Formula is the version of this package's arithmetic, as events name it.
-const Formula = 3
+const Formula = 4
 
 // WindowFormula is the first version that keeps windows.
 const WindowFormula = 3
+
+// PassedFormula is the first version whose windows have, of the turns that didn't use the memory, those
+// alone that passed it over.
+const PassedFormula = 4
 
 // Initial are the signals of a new memory.
 func Initial() core.Signals { return core.Signals{Utility: initial, Q: initial} }
@@ -33,6 +37,9 @@ type Turn struct {
 	// Used is whether the memory was used, and Assumed whether that was assumed because
 	// the feedback named no memories.
 	Used, Assumed bool
+	// PassedOver is whether it wasn't used although it was as near to the query as what was. An offer
+	// to a question that others answer better shows nothing about the memory.
+	PassedOver bool
 	// FirstOfSession is whether this is the session's first use of the memory, and
 	// FirstNamed whether it is the first use that the session names.
 	FirstOfSession, FirstNamed bool
@@ -66,7 +73,7 @@ func Reward(o core.Outcome) float64 {
 // After returns the signals after a relevant turn. It doesn't change its arguments.
 func After(s core.Signals, t *Turn) core.Signals {
 	s = remember(s, t)
-	if !t.NoWindow {
+	if !t.NoWindow && (t.Used || t.PassedOver) {
 		s.Window = offer(s.Window, t)
 	}
 	s.RelevantTurns++

@@ -8,7 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A window is what happened to a memory lately: each offer of its last turns, and whether it was used.
+// A window is what happened to a memory lately: each of its last turns that used it or passed it over.
 // What worked once and fails now sinks within ten uses; the
 // signals over its whole life would need as many uses again to notice.
 const (
@@ -37,7 +37,7 @@ func Who(subject string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:whoBytes]
 }
 
-// offer adds an offer to a window.
+// offer adds a turn that used the memory, or passed it over, to a window.
 func offer(w core.Window, t *Turn) core.Window {
 	outcome := byte(offered)
 	if t.Used {
@@ -125,8 +125,8 @@ func without(w, who string, place int) string {
 
 // Standing is how a memory did lately, for one subject.
 type Standing struct {
-	// Offers are the turns that it was offered in, Uses those that used it, and Failures the uses that
-	// failed.
+	// Offers are the turns that used it or passed it over, Uses those that used it, and Failures the
+	// uses that failed.
 	Offers, Uses, Failures int
 }
 
@@ -173,4 +173,13 @@ const leastFactor = 0.1
 // the effect of one or two failures.
 func (s Standing) FailureFactor() float64 {
 	return max(leastFactor, 1-float64(s.Failures)/float64(s.Uses+2))
+}
+
+// leastUse is the lowest use factor, for a memory that is always passed over.
+const leastUse = 0.5
+
+// UseFactor is the factor of a memory's score for the turns that passed it over. Adding two to both
+// softens the effect of the first ones.
+func (s Standing) UseFactor() float64 {
+	return leastUse + float64((1-leastUse)*float64(s.Uses+2))/float64(s.Offers+2)
 }

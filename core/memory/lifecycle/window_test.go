@@ -8,14 +8,15 @@ import (
 	"github.com/reflectory/reflectory/core/memory/lifecycle"
 )
 
-// turns plays turns of a memory, written as outcomes of a subject: "me:soof you:s".
+// turns plays turns of a memory, written as outcomes of a subject: "me:soof you:s"; o passes it over, and
+// - offers it to no purpose.
 func turns(text string) core.Signals {
 	s := lifecycle.Initial()
 	outcomes := map[rune]core.Outcome{'s': core.OutcomeSuccess, 'p': core.OutcomePartial, 'f': core.OutcomeFailure}
 	for _, part := range strings.Fields(text) {
 		subject, played, _ := strings.Cut(part, ":")
 		for _, c := range played {
-			s = lifecycle.After(s, &lifecycle.Turn{Subject: subject, Used: c != 'o', Outcome: outcomes[c], Weight: 1})
+			s = lifecycle.After(s, &lifecycle.Turn{Subject: subject, Used: c != 'o' && c != '-', PassedOver: c == 'o', Outcome: outcomes[c], Weight: 1})
 		}
 	}
 	return s
@@ -28,6 +29,7 @@ func TestWindow_HasTheLastTenUses(t *testing.T) {
 		{"nothing", "", ""},
 		{"offers only", "me:" + again("o", 50), again("o", 40)},
 		{"uses and offers", "me:soopf", "soopf"},
+		{"offers to other questions", "me:--s--o-", "so"},
 		{"from the tenth-last use on", "me:" + again("o", 5) + "s" + again("of", 10), again("fo", 9) + "f"},
 		{"at most 40", "me:" + again("ssssssssss"+again("o", 35), 1), again("s", 5) + again("o", 35)},
 	}

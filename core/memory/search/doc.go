@@ -17,11 +17,13 @@
 // used is a candidate, and nothing that a recallable memory supersedes is one. Phase two
 // scores them:
 //
-//	score = ((1−λ)·fused + λ·q) · boost · max(0.1, 1 − failures/(uses+2))
+//	score = ((1−λ)·fused + λ·q) · boost · max(0.1, 1 − failures/(uses+2)) · (0.5 + 0.5·(uses+2)/(offers+2))
 //
-// Candidates whose fused value is at least 0.65 of the best one's come before all others;
-// within each of the two groups the score decides, and the cut to k2 comes last. So a memory that failed once is ranked behind another memory
-// on the same subject, but not behind any memory that did well elsewhere.
+// Candidates whose fused value is at least 0.65 of the best one's come before all others; if all of
+// these keep failing or are passed over, the next such group comes with them, down to 0.35 of the best
+// one's. Within each of the two groups the score decides, and the cut to k2 comes last. So a memory that
+// failed once is ranked behind another memory on the same subject, but not behind any memory that did
+// well elsewhere; and one that is worded nearest, but keeps failing, doesn't hide another on its subject.
 //
 // fused measures similarity. It is the mean of two values in [0,1]: the cosine of a model that knows
 // meanings, and the share of the query's words, weighted by how rare they are, that the memory has

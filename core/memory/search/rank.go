@@ -27,6 +27,12 @@ const (
 	// memories stay hidden that are worded farther from the query than those that only come with
 	// them; at 0.6, memories on other subjects get in.
 	nearShare = 0.65
+	// keepsFailing and passedOver are the factors up to which a near candidate doesn't keep others
+	// from being near: it failed 2 times of 2, or was passed over 8 times.
+	keepsFailing, passedOver = 0.5, 0.6
+	// relatedShare is the share of the best similarity below which nothing is near, whatever becomes of
+	// what is.
+	relatedShare = 0.35
 	// cutShare is the share of the first one's score, and of the best similarity, below both of which
 	// a candidate isn't returned.
 	cutShare = 0.5
@@ -113,16 +119,26 @@ func (c *candidate) reciprocal() (sum float64) {
 func (x *Index) rank(candidates []*candidate, q *Query) []Found {
 	slices.SortFunc(candidates, func(a, b *candidate) int { return cmp.Or(cmp.Compare(b.fused, a.fused), byID(a, b)) })
 	found := make([]Found, 0, len(candidates))
-	for _, c := range candidates {
+	best, enough := 0.0, false // of the present group
+	for i, c := range candidates {
+		if i == 0 {
+			best = c.fused
+		}
 		why := core.Reasons{
 			Similarity: c.cosine, LexicalRank: c.wordRank, Fused: c.fused, Q: c.doc.q,
-			DepthBoost: x.boost(c.doc.depth), FailureFactor: 1,
-			Near: c.fused >= core.Rounded(nearShare*candidates[0].fused),
+			DepthBoost: x.boost(c.doc.depth), FailureFactor: 1, UseFactor: 1,
 		}
 		f := Found{Namespace: c.name, ID: c.doc.id, Why: why, Score: why.Fused, candidate: c}
 		if !x.options.Plain {
-			f.Why.FailureFactor = lifecycle.StandingOf(c.doc.window, q.Subject).FailureFactor()
-			f.Score = core.Rounded((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * f.Why.FailureFactor)
+			lately := lifecycle.StandingOf(c.doc.window, q.Subject)
+			f.Why.FailureFactor, f.Why.UseFactor = lately.FailureFactor(), lately.UseFactor()
+			f.Score = core.Rounded((float64((1-qWeight)*c.fused) + float64(qWeight*c.doc.q)) * why.DepthBoost * f.Why.FailureFactor * f.Why.UseFactor)
+		}
+		if c.fused < core.Rounded(nearShare*best) && c.fused >= core.Rounded(relatedShare*candidates[0].fused) && !enough {
+			best = c.fused // all that is nearer fails, or is passed over
+		}
+		if f.Why.Near = c.fused >= core.Rounded(nearShare*best); f.Why.Near {
+			enough = enough || f.Why.FailureFactor > keepsFailing && f.Why.UseFactor > passedOver
 		}
 		if f.Score >= q.Filter.MinScore {
 			found = append(found, f)

@@ -145,6 +145,40 @@ func TestWhatIsNearComesFirst(t *testing.T) {
 	}
 }
 
+// TestWhatFailsDoesntHideOthers: where all that is near keeps failing, or is passed over, what comes next is
+// near too; but nothing unrelated.
+func TestWhatFailsDoesntHideOthers(t *testing.T) {
+	at := func(id string, cosine, q float64, w core.Window) *search.Doc {
+		d := doc(id, id, float32(cosine), float32(math.Sqrt(1-cosine*cosine)))
+		d.Q, d.Uses, d.Window = q, 1, w
+		return d
+	}
+	passed := func(n int) core.Window { return core.Window(strings.Repeat("o"+lifecycle.Who("someone"), n)) }
+	cases := []struct {
+		name   string
+		corpus one
+		want   string
+	}{
+		{"two of two failed", one{at("a", .9, .1, window(2, 2)), at("b", .5, .9, window(3, 0)), at("c", .1, 1, "")}, "b a c"},
+		{"one of one failed", one{at("a", .9, .3, window(1, 1)), at("b", .5, .9, window(3, 0))}, "a b"},
+		{"two of three failed", one{at("a", .9, .3, window(3, 2)), at("b", .5, .9, window(3, 0))}, "a b"},
+		{"eight times passed over", one{at("a", .9, .1, passed(8)), at("b", .5, 1, window(9, 0))}, "b a"},
+		{"seven times passed over", one{at("a", .9, .1, passed(7)), at("b", .5, 1, window(9, 0))}, "a b"},
+		{"another near one does well", one{at("a", .9, .1, window(2, 2)), at("b", .6, .2, ""), at("c", .5, 1, window(9, 0))}, "b a c"},
+		{"all near ones fail", one{at("a", .9, .1, window(2, 2)), at("b", .6, .2, window(4, 4)), at("c", .5, 1, window(9, 0))}, "c a b"},
+		{"the next ones fail too", one{at("a", .9, .1, window(2, 2)), at("b", .5, .1, window(2, 2)), at("c", .32, .9, window(3, 0))}, "c a b"},
+		{"what is unrelated isn't near", one{at("a", .9, .1, window(2, 2)), at("b", .31, 1, window(9, 0))}, "a b"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			q := search.Query{Vector: []float32{1, 0}, Model: "m", Subject: "someone", Nearest: 20, Limit: 9, Most: 9}
+			if got := ids(find(t, search.New(c.corpus, search.Options{}), q)); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // window is one of so many uses of one subject, of which the last ones failed.
 func window(uses, failed int64) core.Window {
 	entry := func(outcome string, n int64) string {

@@ -15,6 +15,10 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// unusedShare is the share of the best likeness from which a memory is passed over by a turn that failed
+// and used none.
+const unusedShare = 0.9
+
 // inferredShare is the share of a named use's credit that an inferred one earns.
 const inferredShare = 0.5
 
@@ -277,7 +281,7 @@ func toGate(item core.FeedbackItem) bool {
 // apply makes the change of one memory; nil if it is gone.
 func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, item *turnItem) (*record.Change, core.FeedbackItem, error) {
 	named, used := f.used[item.ID]
-	done := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, Before: core.StatePurged, After: core.StatePurged}
+	done := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, PassedOver: !used && f.passedOver(item), Before: core.StatePurged, After: core.StatePurged}
 	before, err := record.Read(t, item.ID)
 	if record.IsGone(err) {
 		return nil, done, nil
@@ -308,6 +312,23 @@ func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, ite
 	return &record.Change{Before: before, After: &after, Event: event}, done, f.keepEvidence(t, before, used)
 }
 
+// passedOver reports whether a memory that the turn didn't use was as near to the query as what it
+// used, or didn't keep the turn from failing although none was nearer. A success without uses shows
+// nothing: many agents don't say what they used.
+func (f *feedbackTx) passedOver(item *turnItem) bool {
+	best, used := 0.0, 0.0
+	for _, other := range f.offered {
+		best = max(best, other.Likeness)
+		if _, is := f.used[other.ID]; is {
+			used = max(used, other.Likeness)
+		}
+	}
+	if len(f.used) == 0 {
+		used = unusedShare * best
+	}
+	return item.Likeness > 0 && item.Likeness >= used && (len(f.used) > 0 || f.outcome == core.OutcomeFailure)
+}
+
 // credit computes a memory's signals after the turn.
 func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *core.FeedbackItem) (core.Signals, error) {
 	if f.first != nil {
@@ -315,7 +336,7 @@ func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *co
 	}
 	turn := &lifecycle.Turn{
 		TurnRef: f.turn, Number: number, Outcome: f.outcome, Used: item.Used, Assumed: item.Assumed, Weight: item.Weight,
-		Subject: t.Caller().Subject,
+		PassedOver: item.PassedOver, Subject: t.Caller().Subject,
 	}
 	if turn.Used {
 		var err error

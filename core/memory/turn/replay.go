@@ -138,7 +138,8 @@ func (p *Replay) turn(e *journal.EvolutionApplied, subject string) {
 	turn := &lifecycle.Turn{
 		TurnRef: by, Number: e.Turn, Outcome: given.outcome,
 		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight,
-		Subject: subject, NoWindow: e.Formula < lifecycle.WindowFormula,
+		PassedOver: given.item.PassedOver || e.Formula < lifecycle.PassedFormula,
+		Subject:    subject, NoWindow: e.Formula < lifecycle.WindowFormula,
 	}
 	if turn.Used {
 		named, known := p.sessions[e.SessionID]

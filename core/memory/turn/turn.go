@@ -62,6 +62,8 @@ type turnItem struct {
 	Rank  int     `json:"rank"`
 	Of    int     `json:"of"`
 	Score float64 `json:"score"`
+	// Likeness is its similarity to the query.
+	Likeness float64 `json:"likeness,omitempty"`
 }
 
 // place is the memory's rank in the recall.
@@ -70,12 +72,12 @@ func (i *turnItem) place() lifecycle.RecallRank {
 }
 
 // improve takes the better rank (of equal ranks, the one among more results), and the
-// better score.
-func (i *turnItem) improve(rank, of int, score float64) {
-	if rank < i.Rank || rank == i.Rank && of > i.Of {
-		i.Rank, i.Of = rank, of
+// better score and likeness.
+func (i *turnItem) improve(result *core.Recalled, of int) {
+	if result.Rank < i.Rank || result.Rank == i.Rank && of > i.Of {
+		i.Rank, i.Of = result.Rank, of
 	}
-	i.Score = max(i.Score, score)
+	i.Score, i.Likeness = max(i.Score, result.Score), max(i.Likeness, result.Why.Fused)
 }
 
 // find returns the turn's item with an id; nil if there is none.
@@ -237,7 +239,7 @@ func access(t *record.Tx, stored *turnRecord, result *core.Recalled, of int) (*t
 			WithHint("this is a defect of the recall; please report it")
 	}
 	if item := stored.find(id); item != nil {
-		item.improve(result.Rank, of, result.Score)
+		item.improve(result, of)
 		return nil, nil
 	}
 	before, err := record.Read(t, id)
@@ -253,7 +255,7 @@ func access(t *record.Tx, stored *turnRecord, result *core.Recalled, of int) (*t
 	if err := record.Put(t, before, &after); err != nil {
 		return nil, err
 	}
-	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score}, nil
+	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score, Likeness: result.Why.Fused}, nil
 }
 
 // checkTurn refuses an invalid session name or turn number.

@@ -208,6 +208,9 @@ func printRecalled(out *output, r *core.Recalled) {
 	if r.FailureRate != nil && r.Why.FailureFactor != 1 {
 		why = append(why, fmt.Sprintf("%.0f %% of uses failed ×%.2f", 100**r.FailureRate, r.Why.FailureFactor))
 	}
+	if r.Why.UseFactor < 1 {
+		why = append(why, fmt.Sprintf("passed over lately ×%.2f", r.Why.UseFactor))
+	}
 	fmt.Fprintf(out.Stdout, "   %s\n", out.term.Faint(strings.Join(why, ", ")))
 	for _, other := range []struct {
 		how string

@@ -116,7 +116,7 @@ func turnTools() []row {
 		},
 		{
 			name: "feedback", profile: Agent, operation: "memory_feedback",
-			doc: "After a turn with retrieve: its outcome, which memories were used (ids or m1, or reply), what the next turn should know. Give the " +
+			doc: "After a turn with retrieve: its outcome, which memories were used (ids, m1 or reply), what the next turn should know. Give the " +
 				"session and turn of retrieve. Costs one write.",
 		},
 		{
