@@ -65,7 +65,7 @@ var shapes = []struct {
 	}},
 	{line: "memory recall --namespace n word", keys: "memories"},
 	{line: "memory recall --session mine --turn 1 --namespace n word", keys: "memories session turn", parts: map[string]string{
-		"memories.0":     sortedWords(usedMemoryKeys + " rank score why"),
+		"memories.0":     sortedWords(usedMemoryKeys + " handle rank score why"),
 		"memories.0.why": "depth_boost failure_factor fused lexical_rank near q_value use_factor",
 	}},
 	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome revalidate session source turn", parts: map[string]string{

@@ -116,8 +116,8 @@ func turnTools() []row {
 		},
 		{
 			name: "feedback", profile: Agent, operation: "memory_feedback",
-			doc: "After a turn with retrieve: its outcome, which memories were used (ids, m1 or reply), what the next turn should know. Give the " +
-				"session and turn of retrieve. Costs one write.",
+			doc: "After a turn with retrieve: its outcome, which memories were used (ids, m1 or reply), what the next turn should know. Give its " +
+				"session and turn. Costs one write.",
 		},
 		{
 			name: "inject", profile: All,
