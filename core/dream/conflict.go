@@ -32,10 +32,11 @@ func Strategies() []Strategy {
 
 func (s Strategy) valid() bool { return s == "" || slices.Contains(Strategies(), s) }
 
-func strategyNames() string {
+// names are the names of choices, for messages.
+func names[T ~string](choices []T) string {
 	var names []string
-	for _, s := range Strategies() {
-		names = append(names, string(s))
+	for _, c := range choices {
+		names = append(names, string(c))
 	}
 	return strings.Join(names, ", ")
 }

@@ -3,6 +3,7 @@ package dream
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ type Options struct {
 	// Strategy determines which of two memories that contradict each other is kept, if both
 	// have a low importance: one of [Strategies]; "" is keep_newest.
 	Strategy Strategy `json:"strategy,omitempty"`
+	// Stale determines which stale memories are archived: one of [Stales]; "" is redundant.
+	Stale Stale `json:"stale,omitempty"`
 	// StaleAfterHours is how old a memory must be, in hours, to be stale; 0 is 168, a week.
 	StaleAfterHours float64 `json:"stale_after_hours,omitempty"`
 	// StaleBelow is the effective importance below which a memory is stale, in (0,1]; 0 is .2.
@@ -44,7 +47,7 @@ func (o Options) Or(other Options) Options {
 		SkipDates: o.SkipDates || other.SkipDates, SkipMerges: o.SkipMerges || other.SkipMerges,
 		SkipConflicts: o.SkipConflicts || other.SkipConflicts, SkipArchival: o.SkipArchival || other.SkipArchival,
 		KeepPhrase: o.KeepPhrase || other.KeepPhrase, Ranges: o.Ranges || other.Ranges,
-		Strategy: cmp.Or(o.Strategy, other.Strategy), Decay: cmp.Or(o.Decay, other.Decay),
+		Strategy: cmp.Or(o.Strategy, other.Strategy), Stale: cmp.Or(o.Stale, other.Stale), Decay: cmp.Or(o.Decay, other.Decay),
 		StaleAfterHours: cmp.Or(o.StaleAfterHours, other.StaleAfterHours), StaleBelow: cmp.Or(o.StaleBelow, other.StaleBelow),
 		Force: o.Force || other.Force,
 	}
@@ -93,7 +96,10 @@ func (o *Options) Validate() error {
 		refuse("decay", "%q, not exponential, linear, step:T or power_law:a", core.Cut(o.Decay))
 	}
 	if !o.Strategy.valid() {
-		refuse("strategy", "%q, not one of %s", core.Cut(string(o.Strategy)), strategyNames())
+		refuse("strategy", "%q, not one of %s", core.Cut(string(o.Strategy)), names(Strategies()))
+	}
+	if o.Stale != "" && !slices.Contains(Stales(), o.Stale) {
+		refuse("stale", "%q, not one of %s", core.Cut(string(o.Stale)), names(Stales()))
 	}
 	return core.JoinErrors(wrong...)
 }

@@ -28,9 +28,13 @@ type Input struct {
 	// Turned is whether the namespace ever had a turn. If it had none, recalls count no
 	// accesses, and nothing is stale.
 	Turned bool
-	// ArchivedLately is how many memories the passes of the last 24 hours archived as stale.
-	// They count towards the limit of this pass.
+	// ArchivedLately is how many memories passes archived as stale since the time at which the
+	// last one would be too soon. They count towards the limit of this pass.
 	ArchivedLately int
+	// Queries are what was asked for in the namespace lately, the newest first: at most [MaxQueries]
+	// count. Language is the language of its words; "" is [core.DefaultLanguage].
+	Queries  []string
+	Language string
 	// Items are all memories of the namespace and agent that are in use, in any order.
 	Items   []Item
 	Options Options
@@ -82,7 +86,8 @@ type Step struct {
 	N    int      `json:"n"`
 	Kind StepKind `json:"kind"`
 	// Reads are the memories that it depends on: the memory that it changes, or first the
-	// memory that is kept and then the memory that isn't.
+	// memory that is kept and then the memory that isn't. A step that archives a memory because
+	// another one covers it reads that one too.
 	Reads []Read `json:"reads"`
 	// Changes are the fields that differ afterwards.
 	Changes []Change `json:"changes"`
@@ -96,6 +101,15 @@ type Step struct {
 type Read struct {
 	MemoryID string `json:"memory_id"`
 	Digest   string `json:"digest"`
+}
+
+// Changed are those of the step's memories that it changes, or gives a link: not one that only covers
+// what is archived.
+func (s *Step) Changed() []Read {
+	if s.Kind == StepArchive {
+		return s.Reads[:1]
+	}
+	return s.Reads
 }
 
 // Change is a field of a memory before and after a step: its value, or, for title, content

@@ -213,7 +213,7 @@ func TestPlan_ArchivesATenth(t *testing.T) {
 			items = append(items, said(content, content, 0))
 		}
 		plan, err := dream.Make(t.Context(), &dream.Input{
-			Namespace: "ns", At: said("", "", 30).Memory.CreatedAt, Items: items, Turned: true, ArchivedLately: c.lately, Options: dream.Options{Force: c.force, SkipMerges: true, SkipConflicts: true},
+			Namespace: "ns", At: said("", "", 30).Memory.CreatedAt, Items: items, Turned: true, ArchivedLately: c.lately, Options: dream.Options{Stale: dream.StaleAll, Force: c.force, SkipMerges: true, SkipConflicts: true},
 		})
 		if err != nil || len(plan.Steps) != c.want {
 			t.Errorf("%+v: %+v, %v", c, plan.Steps, err)

@@ -28,17 +28,50 @@ func (p *planner) notifications() {
 	}
 }
 
-// stale archives old memories that nobody recalled and that matter little, those that matter least first, up
-// to a limit of a tenth of the namespace's memories. So with fewer than ten memories it archives nothing.
+// candidate is a stale memory with its effective importance.
+type candidate struct {
+	*draft
+	importance float64
+}
+
+// stale archives old memories that nobody recalled and that matter little, unless the options want only
+// those of them that are redundant: those that matter least first, up to a limit of a tenth of the
+// namespace's memories. So with fewer than ten memories it archives nothing.
 func (p *planner) stale() {
-	if !p.Turned {
+	if !p.Turned || p.Options.Stale == StaleOff {
 		return
 	}
-	type candidate struct {
-		*draft
-		importance float64
+	list, most := p.candidates()
+	if len(list) == 0 || most == 0 {
+		return
 	}
-	var list []candidate
+	var redundant *redundancy
+	if p.Options.Stale != StaleAll {
+		redundant = p.redundant()
+	}
+	for _, c := range list {
+		evidence, reads := map[string]string{}, []*draft{c.draft}
+		if redundant != nil {
+			var coverer *draft
+			if evidence, coverer = redundant.why(c.draft); evidence == nil {
+				continue
+			}
+			if coverer != nil {
+				reads = append(reads, coverer)
+			}
+		}
+		evidence["effective_importance"] = strconv.FormatFloat(c.importance, 'f', 4, 64)
+		evidence["age_hours"] = strconv.FormatFloat(p.At.Sub(c.CreatedAt).Hours(), 'f', 1, 64)
+		s := p.step(StepArchive, ReasonStale, evidence, reads...)
+		s.move(c.draft, core.StateArchived)
+		if most--; most == 0 {
+			return
+		}
+	}
+}
+
+// candidates are the stale memories, those that matter least first, and how many of them may be archived.
+func (p *planner) candidates() (list []candidate, most int) {
 	live := p.ArchivedLately
 	for _, d := range p.drafts {
 		if d.Kind != core.KindNotification && d.State.Live() {
@@ -55,14 +88,8 @@ func (p *planner) stale() {
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.importance, b.importance), newerDraft(b.draft, a.draft))
 	})
-	if most := max(0, live/10-p.ArchivedLately); !p.Options.Force && len(list) > most {
-		list = list[:most]
+	if p.Options.Force {
+		return list, len(list)
 	}
-	for _, c := range list {
-		s := p.step(StepArchive, ReasonStale, map[string]string{
-			"effective_importance": strconv.FormatFloat(c.importance, 'f', 4, 64),
-			"age_hours":            strconv.FormatFloat(p.At.Sub(c.CreatedAt).Hours(), 'f', 1, 64),
-		}, c.draft)
-		s.move(c.draft, core.StateArchived)
-	}
+	return list, max(0, live/10-p.ArchivedLately)
 }

@@ -121,7 +121,7 @@ func TestDream_IsLookedForEveryTenMinutes(t *testing.T) {
 		after(30*time.Minute, 1)
 		pass()
 		observe("six", "seven", "eight", "nine", "ten")
-		away(24*time.Hour - 20*time.Minute)
+		away(23*time.Hour - 20*time.Minute)
 		after(20*time.Minute-time.Second, 0)
 		after(time.Second, 1)
 		pass()

@@ -56,8 +56,11 @@ const (
 )
 
 const (
-	// dreamEvery is the time from the beginning of a pass until the next pass is due.
-	dreamEvery = 24 * time.Hour
+	// dreamEvery is the time from the beginning of a pass until the next pass is due: less than a day, so
+	// that a pass at the same hour each day isn't too soon.
+	dreamEvery = 23 * time.Hour
+	// reportFresh is for how long another program's report of its housekeeping makes a pass needless.
+	reportFresh = 24 * time.Hour
 	// dreamRecords is how many records must be new for a pass.
 	dreamRecords = 5
 	// undoKept is how long a run can be undone.
@@ -154,14 +157,14 @@ func (ds *Dreams) Due(ctx context.Context, namespace string) (bool, error) {
 			written++
 			organized = organized || organizes(memory, in.At)
 		}
-		return !organized && (written < dreamRecords || in.At.Sub(memory.CreatedAt) < dreamEvery)
+		return !organized && (written < dreamRecords || in.At.Sub(memory.CreatedAt) < reportFresh)
 	})
 	return written >= dreamRecords && !organized, err
 }
 
 // organizes reports whether a memory is a fresh report of another program's housekeeping.
 func organizes(m *core.Memory, at time.Time) bool {
-	if at.Sub(m.CreatedAt) >= dreamEvery {
+	if at.Sub(m.CreatedAt) >= reportFresh {
 		return false
 	}
 	r := dream.ParseOrganizationReport(m.Content)
@@ -222,15 +225,17 @@ func CheckPlan(plan *dream.Plan) error {
 	}
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
-		reads := 1
+		least, most := 1, 1
 		switch s.Kind {
 		case dream.StepMerge, dream.StepConflict:
-			reads = 2
-		case dream.StepReport, dream.StepDates, dream.StepArchive:
+			least, most = 2, 2
+		case dream.StepArchive:
+			most = 2
+		case dream.StepReport, dream.StepDates:
 		default:
 			p.Add("steps", "[%d] is of no kind", i)
 		}
-		if s.N != i+1 || len(s.Reads) != reads {
+		if s.N != i+1 || len(s.Reads) < least || len(s.Reads) > most {
 			p.Add("steps", "[%d] has another number, or another number of memories", i)
 		}
 		for _, read := range s.Reads {
@@ -274,11 +279,22 @@ func (ds *Dreams) snapshot(ctx context.Context, r core.Reader, q *DreamRequest) 
 	if q.Mode == Coordinated && !last.IsZero() && at.Sub(last) < dreamEvery {
 		in.skipped = TooSoon
 	}
-	if err := ds.items(ctx, r, q, in); err != nil || in.skipped != "" || q.Mode != Coordinated {
+	if err := ds.items(ctx, r, q, in); err != nil || in.skipped != "" {
 		return in, err
 	}
-	in.skipped = skips(in, last)
-	return in, nil
+	if q.Mode == Coordinated {
+		in.skipped = skips(in, last)
+	}
+	if in.skipped != "" || !in.Turned || q.Options.SkipArchival {
+		return in, nil
+	}
+	g, err := ds.records.Governance(r, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	in.Language = g.Language
+	in.Queries, err = turn.Queries(r, q.Namespace, dream.MaxQueries)
+	return in, err
 }
 
 // last is when the last completed run over the same memories began, and counts what

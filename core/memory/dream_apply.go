@@ -258,6 +258,7 @@ func (a *dreamTx) apply(t *record.Tx) (status string, err error) {
 // allowed reports whether a pass may do the step at all. A plan of this program has only allowed
 // steps, but a plan in a file may have been edited.
 func (a *dreamTx) allowed(memories []*core.Memory) bool {
+	memories = memories[:len(a.step.Changed())]
 	for _, m := range memories {
 		notice := m.Kind == core.KindNotification && m.State.Live() && m.State != core.StateRevalidatePending
 		if !dream.Touched(m) && !(a.step.Kind == dream.StepArchive && notice) && a.step.Kind != dream.StepReport {

@@ -304,7 +304,7 @@ func TestDream_ArchivesNothingThatIsNamed(t *testing.T) {
 	w.live(t, "s", 1, "used", core.OutcomeSuccess)
 	w.reflect(t, core.ReflectRequest{SourceIDs: []string{"named"}, Attributes: core.Attributes{Importance: &high}})
 	w.clock.Advance(8 * 24 * time.Hour)
-	r := w.dream(t, dream.Options{SkipMerges: true, SkipConflicts: true, Force: true})
+	r := w.dream(t, dream.Options{Stale: dream.StaleAll, SkipMerges: true, SkipConflicts: true, Force: true})
 	if r.Archived != 1 || w.get(t, "stale").State != core.StateArchived {
 		t.Errorf("%+v", r)
 	}

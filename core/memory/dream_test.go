@@ -264,7 +264,7 @@ func TestDream_ArchivesWhatIsStale(t *testing.T) {
 	w.observe(t, core.ObserveRequest{ID: "pinned", Content: "pinned", Attributes: core.Attributes{Tags: []string{"pinned"}, Importance: &low}})
 	w.observe(t, core.ObserveRequest{ID: "high", Content: "high"})
 	w.clock.Advance(8 * 24 * time.Hour)
-	stale := dream.Options{SkipMerges: true, SkipConflicts: true}
+	stale := dream.Options{Stale: dream.StaleAll, SkipMerges: true, SkipConflicts: true}
 	if r := w.dream(t, stale); r.Archived != 0 {
 		t.Errorf("archived without a turn: %+v", r)
 	}
@@ -285,7 +285,7 @@ func TestDream_ArchivesWhatIsStale(t *testing.T) {
 	w.undo(t, r.RunID, 1)
 	_, err = w.Restore(t.Context(), run.Plan.Steps[1].Reads[0].MemoryID)
 	must(t, err)
-	if forced := w.dream(t, dream.Options{Force: true, SkipMerges: true, SkipConflicts: true}); forced.Archived != 39-4 {
+	if forced := w.dream(t, dream.Options{Stale: dream.StaleAll, Force: true, SkipMerges: true, SkipConflicts: true}); forced.Archived != 39-4 {
 		t.Errorf("forced archived %d", forced.Archived)
 	}
 	for _, id := range []string{"m00", "pinned", "high", first} {
@@ -326,9 +326,13 @@ func TestDream_Modes(t *testing.T) {
 	if got := pass(""); got != "" {
 		t.Errorf("five records: %q", got)
 	}
-	w.clock.Advance(24*time.Hour - time.Second)
+	w.clock.Advance(23*time.Hour - time.Second)
 	if got := pass(memory.Coordinated); got != memory.TooSoon {
 		t.Errorf("within a day: %q", got)
+	}
+	w.clock.Advance(time.Second)
+	if got := pass(memory.Coordinated); got != "" {
+		t.Errorf("at about the same hour of the next day: %q", got)
 	}
 	w.observe(t, core.ObserveRequest{ID: "again", Content: "One more."})
 	if d, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns"}); err != nil || d.Steps != 1 {

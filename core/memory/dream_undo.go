@@ -140,8 +140,8 @@ func (a *dreamTx) undo(t *record.Tx) (*DreamRefusal, error) {
 	if a.step.Kind == dream.StepReport {
 		return nil, nil // it only recorded a report in a memory
 	}
-	memories, kept := make([]*core.Memory, len(a.step.Reads)), make([]*record.DreamUndo, len(a.step.Reads))
-	for i, read := range a.step.Reads {
+	memories, kept := make([]*core.Memory, len(a.step.Changed())), make([]*record.DreamUndo, len(a.step.Changed()))
+	for i, read := range a.step.Changed() {
 		m, digest, err := readDigest(t, read.MemoryID)
 		if record.IsGone(err) {
 			return &DreamRefusal{a.step.N, memoryPurged, read.MemoryID}, nil

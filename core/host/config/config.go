@@ -30,7 +30,7 @@ type Config struct {
 	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// What passes of housekeeping do.
 	DreamDates, DreamMerges, DreamConflicts, DreamArchival, DreamKeepPhrase, DreamRanges Setting
-	DreamStrategy, DreamStaleAfter, DreamStaleBelow, DreamDecay, DreamJudge              Setting
+	DreamStrategy, DreamStale, DreamStaleAfter, DreamStaleBelow, DreamDecay, DreamJudge  Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
 	// Which database is the store, "" for the one in the data folder, and the file with the

@@ -21,9 +21,12 @@ func dreams() []Definition {
 			Default: "true", Words: booleans[:], Doc: doc + "; a request can also turn it off", field: field, kind: flag,
 		}
 	}
-	var strategies []string
+	var strategies, stales []string
 	for _, s := range dream.Strategies() {
 		strategies = append(strategies, string(s))
+	}
+	for _, s := range dream.Stales() {
+		stales = append(stales, string(s))
 	}
 	return []Definition{
 		phase("dates", "whether passes make relative dates absolute", func(c *Config) *Setting { return &c.DreamDates }),
@@ -45,6 +48,11 @@ func dreams() []Definition {
 			Default: string(dream.KeepNewest), Words: strategies,
 			Doc:   "which of two contradictory memories of low importance is kept; manual leaves both",
 			field: func(c *Config) *Setting { return &c.DreamStrategy },
+		}, {
+			Name: "dream_stale", Key: "settings.dream.stale", Variable: "REFLECTORY_DREAM_STALE",
+			Default: string(dream.StaleRedundant), Words: stales,
+			Doc:   "which stale memories passes archive: redundant are those that another memory covers, and those written as less important than usual that fitted none of the last queries; all takes every one, off none",
+			field: func(c *Config) *Setting { return &c.DreamStale },
 		}, {
 			Name: "dream_stale_after", Key: "settings.dream.stale_after", Variable: "REFLECTORY_DREAM_STALE_AFTER",
 			Default: "7d", Doc: fmt.Sprintf("age beyond which a memory that nobody used may be stale, such as 7d or 168h, up to %d days", maxKeepDays),
@@ -107,6 +115,9 @@ func (c *Config) readDream() (o dream.Options) {
 	}
 	if s := c.DreamStrategy; !s.IsDefault() {
 		o.Strategy = dream.Strategy(s.Value)
+	}
+	if s := c.DreamStale; !s.IsDefault() {
+		o.Stale = dream.Stale(s.Value)
 	}
 	if s := c.DreamDecay; !s.IsDefault() {
 		o.Decay = s.Value

@@ -160,6 +160,7 @@ var flagOffers = map[string]offer{
 	"dream dates --at":         freeText,
 	"judge":                    freeText,
 	"decay":                    freeText,
+	"stale":                    oneOf("redundant", "all", "off"),
 	"stale-after":              freeText,
 	"stale-below":              freeText,
 	"strategy":                 oneOf("keep_newest", "keep_highest_importance", "evidence_weighted", "merge", "manual"),

@@ -33,6 +33,7 @@ func passFlags(c *cobra.Command, in *operation.DreamPass) {
 	f.BoolVar(&o.KeepPhrase, "keep-phrase", false, "keep each relative date, and add the date after it")
 	f.BoolVar(&o.Ranges, "ranges", false, "replace last or next week, month or year by its first and last day")
 	f.StringVar((*string)(&o.Strategy), "strategy", "", "which of two contradictory memories of low importance is kept: "+strings.Join(texts(dream.Strategies()), ", "))
+	f.StringVar((*string)(&o.Stale), "stale", "", "which stale memories are archived: "+strings.Join(texts(dream.Stales()), ", ")+" (default redundant)")
 	f.Float64Var(&o.StaleAfterHours, "stale-after", 0, "the age in `hours` after which a memory may be stale (default 168)")
 	f.Float64Var(&o.StaleBelow, "stale-below", 0, "the effective `importance` below which it is stale (default 0.2)")
 	f.StringVar(&o.Decay, "decay", "", "how importance fades: exponential, linear, step:T or power_law:a")

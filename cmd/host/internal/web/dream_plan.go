@@ -159,7 +159,7 @@ func (s *dreamStep) show(v *visit, dated memory.DreamText) {
 	case dream.StepConflict:
 		roles = []string{"Kept", "Archived"}
 	case dream.StepArchive:
-		roles = []string{"Archived"}
+		roles = []string{"Archived", "Covers it"}
 	case dream.StepReport:
 		roles = []string{"Has the report"}
 	}
