@@ -47,7 +47,7 @@ func TestDream_ArchivesWhatFitsNoQuery(t *testing.T) {
 				}
 			}
 			w.observe(t, core.ObserveRequest{ID: "oslo", Content: "Oslo is far away"})
-			w.observe(t, core.ObserveRequest{ID: "cat", Content: "The neighbours feed our cat in July", Importance: &low})
+			w.observe(t, core.ObserveRequest{ID: "cat", Content: "The neighbours feed our cat in July", Attributes: core.Attributes{Importance: &low}})
 			w.clock.Advance(8 * 24 * time.Hour)
 			for i := range c.asked {
 				day := i
@@ -73,8 +73,8 @@ func TestDream_ArchivesWhatAnotherCovers(t *testing.T) {
 	covered := func(t *testing.T) (*world, *memory.DreamRun) {
 		w := living(t, empty(t), decides(verdict.NextPurge, .9), nil)
 		low := .2
-		w.observe(t, core.ObserveRequest{ID: "short", Content: "The neighbours feed our cat in July", Importance: &low})
-		w.observe(t, core.ObserveRequest{ID: "long", Content: "The neighbours feed our cat in July, and water the tomatoes", Tags: []string{dream.Pinned}})
+		w.observe(t, core.ObserveRequest{ID: "short", Content: "The neighbours feed our cat in July", Attributes: core.Attributes{Importance: &low}})
+		w.observe(t, core.ObserveRequest{ID: "long", Content: "The neighbours feed our cat in July, and water the tomatoes", Attributes: core.Attributes{Tags: []string{dream.Pinned}}})
 		w.clock.Advance(8 * 24 * time.Hour)
 		w.live(t, "s", 1, "long", core.OutcomeSuccess)
 		d, err := w.Dreams.Plan(t.Context(), memory.DreamRequest{Namespace: "ns", Mode: memory.Force, Options: dream.Options{SkipMerges: true}})
