@@ -138,7 +138,15 @@ func (h *sharedHost) startRun(id func() string) (client *exec.Cmd, out *bytes.Bu
 
 // running is the id of a running run that isn't known, as a server lists it; "" for none.
 func (h *sharedHost) running(known map[string]bool) string {
-	answer := h.ask(h.at, "GET", "/v1/runs?status=running", nil)
+	return h.listedRun("?status=running", known)
+}
+
+// begun is the id of a run that isn't known, running or ended, as a server lists it; "" for none.
+func (h *sharedHost) begun(known map[string]bool) string { return h.listedRun("", known) }
+
+// listedRun is the id of the newest run of a list that isn't known; "" for none.
+func (h *sharedHost) listedRun(filter string, known map[string]bool) string {
+	answer := h.ask(h.at, "GET", "/v1/runs"+filter, nil)
 	if answer == nil {
 		return ""
 	}
