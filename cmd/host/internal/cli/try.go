@@ -152,7 +152,7 @@ func (a *App) twoDays(ctx context.Context, dir string) (*trial, error) {
 	}{
 		{name: "Monday", file: "monday.txt"},
 		{name: "Tuesday", file: "tuesday.txt"},
-		{name: "Tuesday, without the memory", file: "tuesday.txt", state: []string{"recall=false"}},
+		{name: "Tuesday again, without the memory, to compare", file: "tuesday.txt", state: []string{"recall=false"}},
 	} {
 		in := &operation.RunStart{Workflow: text, SourceFiles: files, Namespace: a.config.Namespace.Value}
 		flags := stateFlags{set: day.state, input: filepath.Join(dir, day.file)}
@@ -197,13 +197,13 @@ func runError(run *core.Run) string {
 func printTrial(out *output, t *trial) {
 	p := newPage(out.Stdout)
 	line := func(name, format string, args ...any) { p.entry(name, term.Clean(fmt.Sprintf(format, args...)), 10) }
-	p.paragraphs("An agent turns delivery notes into JSON, which a schema checks. The agent is a script in place of a model, so that this works offline; the rest is what every workflow uses.")
+	p.paragraphs("Reflectory checks what an AI agent puts out, has it corrected until it passes, and remembers what was wrong, so that the next run begins with it. Here an agent reads delivery notes, and each number has to be a number. The agent is a small script, so that this works offline and costs nothing; a real one is a model or a program of yours. Checks, corrections and memory are real.")
 	title := t.Memory.Memory.Title
 	for i, run := range t.Runs {
 		p.title(run.Day)
 		line("note", "%s", run.Input)
 		if len(run.Given) > 0 {
-			line("recalled", "%q, which %s's run wrote: the agent reads it before it begins", title, t.Runs[0].Day)
+			line("recalled", "%q, from %s: the agent reads it before it begins", title, t.Runs[0].Day)
 		}
 		for _, at := range run.Attempts {
 			line(fmt.Sprintf("attempt %d", at.Iteration), "%s", at.Output)
@@ -214,26 +214,26 @@ func printTrial(out *output, t *trial) {
 			}
 		}
 		if i == 0 {
-			line("remembered", "%q, with the note and what was wrong", title)
+			line("remembered", "%q", title)
+			line("", "%s", t.Memory.Memory.Content)
 		}
 	}
-	p.title("What came of it")
+	p.title("Result")
+	signals := t.Memory.Memory.Signals
 	line("attempts", "%d with the memory, %d without it", len(t.Runs[1].Attempts), len(t.Runs[2].Attempts))
-	for _, why := range t.Memory.Why[:min(2, len(t.Memory.Why))] {
-		line("the memory", "%s", why)
-	}
-	line("the gate", "would decide %s: %s; a memory that proves useful again and again becomes knowledge", t.Gate.Decision.NextAction, t.Gate.Decision.Reason)
+	line("the memory", "offered to %s, used in %d, of which %d passed", plural(int(signals.RelevantTurns), "run", "runs"), signals.Uses(), signals.Successes)
+	line("next", "it stays on trial (%s): one that keeps helping becomes knowledge, one that keeps failing is deleted, and each such decision is recorded with its reasons", t.Gate.Decision.NextAction)
 	p.title("Where to go next")
 	self := programName()
 	next := func(what, command string) { p.entry(what, command, 21) }
 	if t.Dir == "" {
-		next("look at all of this", self+" try --keep trial")
+		next("keep it in a folder", self+" try --keep trial")
 	} else {
 		next("the folder of this", "cd "+shellWord(t.Dir))
 		next("the three runs", self+" runs list")
-		next("the gate's numbers", self+" gate explain "+t.Memory.ID)
+		next("why it is on trial", self+" gate explain "+t.Memory.ID)
 		next("the same in a browser", self+" serve, and then "+self+" open")
 	}
-	next("your own project", self+" init hello")
+	next("a project of your own", self+" init hello")
 	next("all commands", self+" help")
 }
