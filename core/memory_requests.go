@@ -104,6 +104,9 @@ type Recalled struct {
 	SameAs []string `json:"same_as,omitempty"`
 	// KnowledgeID is the knowledge that a promoted memory became.
 	KnowledgeID string `json:"knowledge_id,omitempty"`
+	// Archived is whether it is from the archive, which is searched where the memories in use have
+	// no answer. A feedback that names it as used restores it.
+	Archived bool `json:"archived,omitempty"`
 }
 
 // SupersededByPurged is what [Recalled].SupersededBy has for purged memories: what they superseded

@@ -208,12 +208,6 @@ func keepApart(t *record.Tx, m *core.Memory, from string) error {
 	})
 }
 
-// keepOpen prevents passes from archiving a memory before its next recall.
-func keepOpen(t *record.Tx, m *core.Memory) error {
-	now := t.Now().Round(0)
-	return record.ChangeMark(t, m.Namespace, m.ID, func(mark *dream.Mark) { mark.KeptAt = &now })
-}
-
 // reopen puts a memory back into the state before the step.
 func (a *dreamTx) reopen(t *record.Tx, m *core.Memory, kept *record.DreamUndo) error {
 	after := *m
@@ -221,7 +215,7 @@ func (a *dreamTx) reopen(t *record.Tx, m *core.Memory, kept *record.DreamUndo) e
 	if err := a.move(t, m, &after, kept.Before.State, lifecycle.ByUndo); err != nil {
 		return err
 	}
-	return keepOpen(t, m)
+	return record.KeepOpen(t, m)
 }
 
 // giveBack removes from a keeper what it took over. Its uses since the step stay.

@@ -22,4 +22,5 @@ func (m *Memories) Warmth() (memories, knowledge search.Progress) {
 func (m *Memories) Close() {
 	m.index.Close()
 	m.knowledge.Close()
+	m.archive.Close()
 }

@@ -64,8 +64,8 @@ type Options struct {
 	Summarizer Summarizer
 	// Embedder makes the vectors of new memories; without it they have none.
 	Embedder core.Embedder
-	// IndexBytes is roughly how much memory the index of memories may take, and the index
-	// of knowledge as much again; 0 is [search.DefaultMaxBytes].
+	// IndexBytes is roughly how much memory the index of memories may take, and the indices
+	// of knowledge and of the archive as much again; 0 is [search.DefaultMaxBytes].
 	IndexBytes int64
 	// IndexKeptFrom is how many memories a namespace has at least whose index is kept in the store; 0
 	// is [search.DefaultKeepFrom].
@@ -135,8 +135,8 @@ type base struct {
 	options Options
 	records *record.Records
 	turns   *turn.Turns
-	// index and knowledge are the indices of recall.
-	index, knowledge *search.Index
+	// index, knowledge and archive are the indices of recall. The archive's is loaded where it is needed.
+	index, knowledge, archive *search.Index
 }
 
 // memories are the parts on a base.
@@ -170,6 +170,7 @@ func New(o Options) (*Memories, error) {
 		options: o, records: records,
 		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned, Ended: o.Ended},
 		index:     search.New(memories, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost, Holds: o.holds, Keeper: memories, KeepFrom: o.IndexKeptFrom}),
+		archive:   search.New(feed.Archived(records, o.holds), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost, Holds: o.holds}),
 		knowledge: search.New(feed.Knowledge(records), search.Options{MaxBytes: o.IndexBytes, Plain: true}),
 	}
 	return b.memories(&dreaming{}), nil

@@ -32,7 +32,7 @@ func TestModelOfLives(t *testing.T) {
 	}
 	engines := []*governed{newGoverned(t, empty(t), real), newGoverned(t, openPebble(t), real)}
 	l := &lives{
-		r: rand.New(rand.NewPCG(34, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
+		r: rand.New(rand.NewPCG(36, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
 		counters: map[string]int64{}, current: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
 	}
 	for i := range p.ops {

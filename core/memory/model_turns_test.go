@@ -95,7 +95,7 @@ func (l *lives) recall() lifeOp {
 		for i, found := range a.Memories {
 			m := l.all[found.ID]
 			inside := m.namespace == q.Namespace || q.Subtree && q.Namespace == "a"
-			if !m.state.Recallable() || !inside || found.Rank != i {
+			if !m.state.Recallable() && m.state != core.StateArchived || found.Archived != (m.state == core.StateArchived) || !inside || found.Rank != i {
 				return "", fmt.Sprintf("recalled %+v, which is %s, at %d", found, m.state, i)
 			}
 			o.offer(m, found, len(a.Memories))
@@ -125,6 +125,7 @@ func (o *offer) offer(m *life, found core.Recalled, of int) {
 		return
 	}
 	had := &o.items[i]
+	had.Archived = had.Archived || found.Archived
 	had.Score, had.Why.Fused = max(had.Score, found.Score), max(had.Why.Fused, found.Why.Fused)
 	if found.Rank < had.Rank || found.Rank == had.Rank && of > o.of[i] {
 		had.Rank, o.of[i] = found.Rank, of
@@ -190,8 +191,11 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 		if o.done.Items = append(o.done.Items, told); told.After == core.StateRevalidatePending && told.Before != told.After {
 			o.done.Revalidate = append(o.done.Revalidate, told.ID)
 		}
+		if told.Before == core.StateArchived && told.After == core.StateActive {
+			came = "restored"
+		}
 	}
-	return "", cmp.Diff(o.done, a.Feedback, approximately)
+	return came, cmp.Diff(o.done, a.Feedback, approximately)
 }
 
 // passes reports whether a turn passes a result over: it uses what isn't nearer, or fails and uses nothing.
@@ -227,6 +231,9 @@ func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int, pas
 	}
 	m.relevant(turn, l.counters[m.namespace], use, weight, passed)
 	if told.Used {
+		if item.Archived && m.state == core.StateArchived {
+			m.state = core.StateActive
+		}
 		told.Weight = weight
 		told.Reward = map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[q.Outcome]
 		for _, tool := range q.ToolOutcomes {

@@ -77,23 +77,50 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	if err != nil {
 		return nil, err
 	}
-	memories, turn, err := m.readFound(ctx, r, found, began)
+	archived := 0
+	if among == nil && len(r.States) == 0 && weak(found) {
+		if found, archived, err = m.searchArchive(ctx, &q, found); err != nil {
+			return nil, err
+		}
+	}
+	memories, turn, err := m.readFound(ctx, r, found, archived, began)
 	if err != nil {
 		return nil, err
 	}
 	return &core.RecallResult{Session: r.Session, Turn: turn, Memories: memories, EmbeddingFailure: failure}, nil
 }
 
-// readFound reads the memories that were found. If the recall belongs to a turn, readFound also
+// weakShare is the share of a query's words, by how rare they are, below which a memory is no answer. It
+// isn't calibrated.
+const weakShare = 0.3
+
+// weak reports whether what was found holds no answer.
+func weak(found []search.Found) bool {
+	return !slices.ContainsFunc(found, func(f search.Found) bool { return f.Share >= weakShare })
+}
+
+// searchArchive puts the archived memories that may be an answer before what was found, up to the
+// query's limit, and returns how many they are.
+func (m *base) searchArchive(ctx context.Context, q *search.Query, found []search.Found) (all []search.Found, archived int, err error) {
+	old, err := m.archive.Search(ctx, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	old = slices.DeleteFunc(old, func(f search.Found) bool { return f.Share < weakShare })
+	all = append(old, found...)
+	return all[:min(len(all), max(q.Limit, len(found)))], len(old), nil
+}
+
+// readFound reads the memories that were found, of which the first so many are archived. If the recall belongs to a turn, readFound also
 // records it, with the time at which it began, and returns the turn's number.
 //
 // The links to the memories are read before the turn's transaction: a link that is made
 // between the two wasn't committed before the recall began, and the transaction would lock
 // and validate the range of each memory's links.
-func (m *Memories) readFound(ctx context.Context, r *core.RecallRequest, found []search.Found, began time.Time) (list []core.Recalled, number int64, err error) {
+func (m *Memories) readFound(ctx context.Context, r *core.RecallRequest, found []search.Found, archived int, began time.Time) (list []core.Recalled, number int64, err error) {
 	var read []core.Recalled
 	err = m.records.View(ctx, func(reader core.Reader) error {
-		read, err = recalled(reader, found)
+		read, err = recalled(reader, found, archived)
 		return err
 	})
 	if err != nil || r.Session == "" {
@@ -170,14 +197,14 @@ func (m *base) embedQuery(ctx context.Context, q *search.Query) (failure string,
 }
 
 // recalled reads the memories that were found, and the links to them. It leaves out any
-// memory that is gone by now, or can't be recalled any more.
-func recalled(r core.Reader, found []search.Found) ([]core.Recalled, error) {
+// memory that is gone by now, or can't be recalled any more. The first so many are archived.
+func recalled(r core.Reader, found []search.Found, archived int) ([]core.Recalled, error) {
 	if err := prefetch(r, found); err != nil {
 		return nil, err
 	}
 	list := make([]core.Recalled, 0, len(found))
-	for _, f := range found {
-		list = append(list, core.Recalled{Memory: &core.Memory{ID: f.ID}, Score: f.Score, Why: f.Why, SameAs: f.SameAs})
+	for i, f := range found {
+		list = append(list, core.Recalled{Memory: &core.Memory{ID: f.ID}, Score: f.Score, Why: f.Why, SameAs: f.SameAs, Archived: i < archived})
 	}
 	list, err := refreshed(r, list)
 	for i := range list {
@@ -197,13 +224,14 @@ func refreshed(r core.Reader, results []core.Recalled) ([]core.Recalled, error) 
 	list := make([]core.Recalled, 0, len(results))
 	for _, result := range results {
 		memory, err := record.Read(r, result.ID)
-		if record.IsGone(err) || err == nil && !memory.State.Recallable() {
+		if record.IsGone(err) || err == nil && !memory.State.Recallable() && !(result.Archived && memory.State == core.StateArchived) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		result.Memory, result.Rank, result.KnowledgeID, result.FailureRate = memory, len(list), memory.PromotedTo, nil
+		result.Archived = memory.State == core.StateArchived
 		if uses := memory.Signals.Uses(); uses > 0 {
 			rate := float64(memory.Signals.Failures) / float64(uses)
 			result.FailureRate = &rate

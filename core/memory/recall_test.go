@@ -75,8 +75,10 @@ func TestWhatIsWrittenIsRecalledAtOnce(t *testing.T) {
 		if err := w.MoveByDream(t.Context(), ids["uploads"], core.StateArchived, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got := titles(w.recall(t, core.RecallRequest{Query: "upload"})); strings.Contains(got, "uploads") {
-			t.Errorf("an archived memory is recalled: %s", got)
+		for _, m := range w.recall(t, core.RecallRequest{Query: "upload"}).Memories {
+			if m.Archived != (m.ID == ids["uploads"]) {
+				t.Errorf("archived %t: %+v", m.Archived, m)
+			}
 		}
 		if _, err := w.Restore(t.Context(), ids["uploads"]); err != nil {
 			t.Fatal(err)

@@ -53,7 +53,7 @@ func (m *Memories) restore(t *record.Tx, id string) (after *core.Memory, refusal
 			return nil, nil, err
 		}
 	}
-	if err := keepOpen(t, before); err != nil {
+	if err := record.KeepOpen(t, before); err != nil {
 		return nil, nil, err
 	}
 	restored := *before

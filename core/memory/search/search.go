@@ -46,6 +46,8 @@ type Found struct {
 	ID        string
 	Score     float64
 	Why       core.Reasons
+	// Share is how much of the query's words it has, by how rare they are, in [0,1].
+	Share float64
 	// SameAs are the documents with the same content that it represents.
 	SameAs []string
 
@@ -72,7 +74,7 @@ func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 	}
 	found := x.rank(candidates, q)
 	for i := range found {
-		found[i].SameAs = s.sameAs(found[i].candidate)
+		found[i].Share, found[i].SameAs = found[i].candidate.share, s.sameAs(found[i].candidate)
 	}
 	return found, s.failed
 }

@@ -300,7 +300,10 @@ func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, ite
 	if after.Signals, err = f.credit(t, before, e.number, &done); err != nil {
 		return nil, done, err
 	}
-	event, err := e.decide(ctx, t, &after)
+	event, err := f.restore(t, e, item, &after)
+	if err == nil && event == nil {
+		event, err = e.decide(ctx, t, &after)
+	}
 	if err != nil {
 		return nil, done, err
 	}
@@ -327,6 +330,18 @@ func (f *feedbackTx) passedOver(item *turnItem) bool {
 		used = unusedShare * best
 	}
 	return item.Likeness > 0 && item.Likeness >= used && (len(f.used) > 0 || f.outcome == core.OutcomeFailure)
+}
+
+// restore makes a memory active again that was found in the archive and used; an assumed use shows
+// nothing. It isn't archived before its next recall.
+func (f *feedbackTx) restore(t *record.Tx, e *evaluation, item *turnItem, m *core.Memory) (*journal.MemoryTransitioned, error) {
+	if !item.Archived || m.State != core.StateArchived || !f.used[m.ID] && f.inferred[m.ID] == 0 || e.governance.Failure != nil {
+		return nil, nil
+	}
+	m.State = core.StateActive
+	return &journal.MemoryTransitioned{
+		Cause: string(lifecycle.ByRestore), SessionID: f.turn.Session, TurnID: journal.TurnNumber(f.turn.Turn), AgentID: t.Caller().Label,
+	}, record.KeepOpen(t, m)
 }
 
 // credit computes a memory's signals after the turn.

@@ -64,6 +64,8 @@ type turnItem struct {
 	Score float64 `json:"score"`
 	// Likeness is its similarity to the query.
 	Likeness float64 `json:"likeness,omitempty"`
+	// Archived is whether it was found in the archive.
+	Archived bool `json:"archived,omitempty"`
 }
 
 // place is the memory's rank in the recall.
@@ -72,12 +74,13 @@ func (i *turnItem) place() lifecycle.RecallRank {
 }
 
 // improve takes the better rank (of equal ranks, the one among more results), and the
-// better score and likeness.
+// better score and likeness, and whether it came from the archive.
 func (i *turnItem) improve(result *core.Recalled, of int) {
 	if result.Rank < i.Rank || result.Rank == i.Rank && of > i.Of {
 		i.Rank, i.Of = result.Rank, of
 	}
 	i.Score, i.Likeness = max(i.Score, result.Score), max(i.Likeness, result.Why.Fused)
+	i.Archived = i.Archived || result.Archived
 }
 
 // find returns the turn's item with an id; nil if there is none.
@@ -255,7 +258,7 @@ func access(t *record.Tx, stored *turnRecord, result *core.Recalled, of int) (*t
 	if err := record.Put(t, before, &after); err != nil {
 		return nil, err
 	}
-	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score, Likeness: result.Why.Fused}, nil
+	return &turnItem{ID: id, Namespace: before.Namespace, Rank: result.Rank, Of: of, Score: result.Score, Likeness: result.Why.Fused, Archived: result.Archived}, nil
 }
 
 // checkTurn refuses an invalid session name or turn number.

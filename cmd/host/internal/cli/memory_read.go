@@ -222,6 +222,9 @@ func printRecalled(out *output, r *core.Recalled) {
 			fmt.Fprintf(out.Stdout, "   %s %s\n", other.how, out.preview(4+len(other.how), strings.Join(other.ids, ", ")))
 		}
 	}
+	if r.Archived {
+		fmt.Fprintln(out.Stdout, "   from the archive: no memory in use answers")
+	}
 	if r.KnowledgeID != "" {
 		fmt.Fprintf(out.Stdout, "   became knowledge %s\n", r.KnowledgeID)
 	}

@@ -16,15 +16,16 @@ const docBatchSize = 512
 // for the next batch.
 type docBatch struct {
 	holds   func(model string) bool // whether vectors of a model are read; nil reads all
-	docs    []search.Doc            // without an id if there is no such memory
+	has     func(core.MemoryState) bool
+	docs    []search.Doc // without an id if there is no such memory
 	vectors []float32
 }
 
 // readDocs calls fn with the memory of each of ids, which are in order: nil for one that
 // can't be found, because it is missing, damaged, in another namespace or in a state that
-// isn't recalled.
-func readDocs(r core.Reader, namespace string, ids []string, holds func(model string) bool, fn func(id string, d *search.Doc) error) error {
-	l := docBatch{holds: holds}
+// the index doesn't have.
+func (s memorySource) readDocs(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
+	l := docBatch{holds: s.holds, has: s.has}
 	for part := range slices.Chunk(ids, docBatchSize) {
 		if err := l.read(r, namespace, part, fn); err != nil {
 			return err
@@ -40,7 +41,7 @@ func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(i
 		return err
 	}
 	err := readAll(r, record.MemoryPrefix, ids, func(i int, value []byte) {
-		if m, err := record.Decode(ids[i], value); err == nil && m.Namespace == namespace && m.State.Recallable() {
+		if m, err := record.Decode(ids[i], value); err == nil && m.Namespace == namespace && l.has(m.State) {
 			l.docs[i] = memoryDoc(m, nil)
 		}
 	})

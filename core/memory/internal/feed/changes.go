@@ -129,7 +129,7 @@ func (s memorySource) Changes(ctx context.Context, namespace string, after uint6
 		for id := range c.vectors {
 			c.memories[id] = true
 		}
-		return readDocs(r, namespace, sorted(c.memories), s.holds, fn)
+		return s.readDocs(r, namespace, sorted(c.memories), fn)
 	})
 	return seq, complete, err
 }

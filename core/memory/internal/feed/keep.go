@@ -56,11 +56,11 @@ func (s memorySource) Kept(ctx context.Context, namespace string) (kept *search.
 // Missing implements [search.Keeper].
 func (s memorySource) Missing(ctx context.Context, namespace string, known func(id string) bool, fn func(*search.Doc) error) error {
 	return s.View(ctx, func(r core.Reader) error {
-		ids, err := recallable(ctx, r, namespace)
+		ids, err := s.ids(ctx, r, namespace)
 		if err != nil {
 			return err
 		}
-		return readDocs(r, namespace, slices.DeleteFunc(ids, known), s.holds, func(_ string, d *search.Doc) error { return fn(d) })
+		return s.readDocs(r, namespace, slices.DeleteFunc(ids, known), func(_ string, d *search.Doc) error { return fn(d) })
 	})
 }
 

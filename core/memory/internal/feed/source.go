@@ -54,6 +54,8 @@ type memorySource struct {
 	namespaces
 	// holds reports whether the index holds vectors of a model: others aren't read.
 	holds func(model string) bool
+	// has reports whether the index has memories in a state.
+	has func(core.MemoryState) bool
 }
 
 // MemorySource is where the index of memories comes from, and where it is kept.
@@ -64,7 +66,12 @@ type MemorySource interface {
 
 // Memories reads memories for their index, with the vectors of the models that it holds.
 func Memories(s *record.Records, holds func(model string) bool) MemorySource {
-	return memorySource{namespaces{s}, holds}
+	return memorySource{namespaces{s}, holds, core.MemoryState.Recallable}
+}
+
+// Archived reads archived memories for their index.
+func Archived(s *record.Records, holds func(model string) bool) search.Source {
+	return memorySource{namespaces{s}, holds, func(state core.MemoryState) bool { return state == core.StateArchived }}
 }
 
 // Load implements [search.Source].
@@ -75,19 +82,19 @@ func (s memorySource) Load(ctx context.Context, namespace string, fn func(*searc
 			return err
 		}
 		seq = head.Seq
-		ids, err := recallable(ctx, r, namespace)
+		ids, err := s.ids(ctx, r, namespace)
 		if err != nil {
 			return err
 		}
-		return readDocs(r, namespace, ids, s.holds, func(_ string, d *search.Doc) error { return fn(d) })
+		return s.readDocs(r, namespace, ids, func(_ string, d *search.Doc) error { return fn(d) })
 	})
 	return seq, err
 }
 
-// recallable returns the ids of a namespace's memories that can be recalled, in order.
-func recallable(ctx context.Context, r core.Reader, namespace string) (ids []string, err error) {
+// ids returns the ids of a namespace's memories that the index has, in order.
+func (s memorySource) ids(ctx context.Context, r core.Reader, namespace string) (ids []string, err error) {
 	for _, state := range core.MemoryStates() {
-		if !state.Recallable() {
+		if !s.has(state) {
 			continue
 		}
 		start := record.IndexStart(record.StatePrefix, namespace, string(state))

@@ -267,6 +267,12 @@ func ReadMark(r core.Reader, memory string) (dream.Mark, error) {
 	return *m, err
 }
 
+// KeepOpen prevents passes from archiving a memory before its next recall.
+func KeepOpen(t *Tx, m *core.Memory) error {
+	now := t.Now().Round(0)
+	return ChangeMark(t, m.Namespace, m.ID, func(mark *dream.Mark) { mark.KeptAt = &now })
+}
+
 // ChangeMark changes what passes must not forget about a memory.
 func ChangeMark(t *Tx, namespace, memory string, change func(*dream.Mark)) error {
 	m, err := ReadMark(t, memory)
