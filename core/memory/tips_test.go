@@ -236,7 +236,7 @@ func TestAnAgentLearnsFromTexts(t *testing.T) {
 	for _, c := range []struct{ right, wrong, early, late float64 }{{1, 0, .93, .99}, {.9, .1, .77, .87}} {
 		t.Run(fmt.Sprintf("right tips succeed in %v, wrong ones in %v", c.right, c.wrong), func(t *testing.T) {
 			t.Parallel()
-			first, early, late, seeds := 0.0, 0.0, 0.0, coretest.Cases(1, times(2, 10))
+			first, early, late, seeds := 0.0, 0.0, 0.0, times(2, 10)
 			for seed := range seeds {
 				result := tipRun{texts: true, right: c.right, wrong: c.wrong, seed: uint64(seed)}.live(t) //nolint:gosec // a few
 				first += result.rate(1, 100) / float64(seeds)

@@ -42,8 +42,8 @@ const (
 
 // What recall must reach on the half that nothing was fitted on.
 const (
-	leastFound    = .61
-	leastMultiHop = .31
+	leastFound    = .71
+	leastMultiHop = .43
 )
 
 // TestRecallQuality compares the ways. The weights were fitted on every other

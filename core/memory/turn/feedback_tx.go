@@ -69,7 +69,9 @@ func (s *Turns) newFeedbackTx(r *core.FeedbackRequest, inferred map[string]float
 		f.inferred = inferred
 	} else {
 		for _, id := range r.Assumed {
-			f.used[id] = f.used[id]
+			if _, named := f.used[id]; !named {
+				f.used[id] = false
+			}
 		}
 	}
 	if first != nil && len(f.used)+len(f.inferred) == 0 {
