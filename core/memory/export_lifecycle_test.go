@@ -13,7 +13,10 @@ import (
 // RecordTurn records what a recall returned.
 func (m *Memories) RecordTurn(ctx context.Context, session string, number int64, results []core.Recalled) error {
 	by := &turn.Recall{TurnRef: core.TurnRef{Session: session, Turn: number}, Namespace: "ns"}
-	return m.records.Update(ctx, func(t *record.Tx) error { return turn.Record(t, by, results) })
+	return m.records.Update(ctx, func(t *record.Tx) error {
+		_, err := turn.Record(t, by, results)
+		return err
+	})
 }
 
 // MoveByDream moves a memory as a step of a dream pass does.

@@ -139,8 +139,12 @@ func (m *Memories) readFound(ctx context.Context, r *core.RecallRequest, found [
 			TurnRef: core.TurnRef{Session: r.Session, Turn: number}, Namespace: r.Namespace, Query: r.Query,
 			RunID: m.runOf(ctx), Millis: m.records.MillisSince(began),
 		}
-		if err := turn.Record(t, by, list); err != nil {
+		handles, err := turn.Record(t, by, list)
+		if err != nil {
 			return err
+		}
+		for i := range list {
+			list[i].Handle = handles[i]
 		}
 		// Read again, now with the accesses that were counted.
 		list, err = refreshed(t, list)

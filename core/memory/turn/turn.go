@@ -105,19 +105,19 @@ type Recall struct {
 // Record records what a recall returned in a turn, and counts an access of
 // each memory. All recalls of a turn count as one: a memory that several of them returned
 // is counted once, with its best rank. A memory that was purged since it was found is
-// skipped. The results get their handles.
-func Record(t *record.Tx, by *Recall, results []core.Recalled) error {
+// skipped. It returns the results' handles.
+func Record(t *record.Tx, by *Recall, results []core.Recalled) (handles []string, err error) {
 	if err := checkTurn(by.Session, by.Turn); err != nil {
-		return err
+		return nil, err
 	}
 	stored, err := beginTurn(t, by)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if by.Query != "" && stored.Query == "" && len(stored.Items) == 0 {
 		stored.Query = beginning(by.Query)
 		if stored.Salt, err = t.NewSalt(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	accessed := map[string][]string{} // by namespace
@@ -127,34 +127,36 @@ func Record(t *record.Tx, by *Recall, results []core.Recalled) error {
 	for i := range results {
 		item, err := access(t, stored, &results[i], len(results))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if item != nil {
 			stored.Items = append(stored.Items, *item)
 			if err := noteRepeated(t, by.TurnRef, stored, item.ID); err != nil {
-				return err
+				return nil, err
 			}
 			accessed[item.Namespace] = append(accessed[item.Namespace], item.ID)
 		}
 	}
 	if len(stored.Items) > maxTurnItems {
-		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
+		return nil, sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
 			WithHint("give feedback and begin another turn, or recall fewer memories")
 	}
 	for i := range results {
 		id := results[i].ID
+		handle := "" // of a memory that is gone by now
 		if at := slices.IndexFunc(stored.Items, func(item turnItem) bool { return item.ID == id }); at >= 0 {
-			results[i].Handle = core.Handle(at)
+			handle = core.Handle(at)
 		}
+		handles = append(handles, handle)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
 		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: by.Millis}
 		if err := t.Record(namespace, event); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return putTurnRecord(t, by.Session, by.Turn, stored)
+	return handles, putTurnRecord(t, by.Session, by.Turn, stored)
 }
 
 // beginning is the beginning of a query that a turn keeps.

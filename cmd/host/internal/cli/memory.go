@@ -47,8 +47,8 @@ func (a *App) orConfigured(c *cobra.Command, namespace string) string {
 // refuseWith refuses the flags of a command that one with a line per item can't use: all but the
 // common ones.
 func refuseWith(c *cobra.Command, bulk string, common ...string) (err error) {
-	c.LocalNonPersistentFlags().Visit(func(f *pflag.Flag) {
-		if err == nil && f.Name != bulk && !slices.Contains(common, f.Name) {
+	c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if err == nil && f.Changed && f.Name != bulk && !slices.Contains(common, f.Name) {
 			err = usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s can't be given with --%s: each line has its own", f.Name, bulk)}
 		}
 	})
