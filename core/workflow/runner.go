@@ -22,7 +22,7 @@ type Actions interface {
 	Act(ctx context.Context, req *action.Request) (any, error)
 }
 
-// Reporter reports to the memories how a run went.
+// RunReporter reports to the memories how a run went.
 type RunReporter interface {
 	// Feedback ends a turn of the run.
 	Feedback(ctx context.Context, r *core.FeedbackRequest) (*core.FeedbackResult, error)
