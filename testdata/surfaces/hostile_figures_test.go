@@ -102,7 +102,7 @@ func percentile(list []time.Duration, of int) time.Duration {
 func hostileCase() string { return os.Getenv("REFLECTORY_HOSTILE_CASE") }
 
 // slowerP50 and slowerP99 are how many times slower a neighbour's requests may be next to attacks. On two
-// processors they are 2.4 to 3.5 and 3.3 to 7.5 times as slow, and were 33 to 85 times before tenants
+// processors they are 1.7 to 3.5 and 2.7 to 7.5 times as slow, and were 33 to 85 times before tenants
 // had their shares. A server that does the attacker's allowed half of the work can't stay below twice.
 const slowerP50, slowerP99 = 5, 10
 
