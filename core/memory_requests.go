@@ -182,7 +182,7 @@ type FeedbackRequest struct {
 	Assumed      []string      `json:"assumed,omitempty"`
 	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
 	// Reply is what the turn produced: its answer, tool calls or patch, of at most 1,048,576 bytes. If no
-	// memories are named, the reply shows which were used: those of which it has what neither the
+	// memories are named, the reply shows which were used: it has something of them that neither the
 	// query nor another memory could have given. Such a use earns half the credit of a named one, and
 	// takes the place of assumed ones. The reply isn't stored.
 	Reply string `json:"reply,omitempty"`

@@ -103,7 +103,7 @@ type Read struct {
 	Digest   string `json:"digest"`
 }
 
-// Changed are those of the step's memories that it changes, or gives a link: not one that only covers
+// Changed are the step's memories that it changes, or gives a link: not one that only covers
 // what is archived.
 func (s *Step) Changed() []Read {
 	if s.Kind == StepArchive {

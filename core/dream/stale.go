@@ -34,8 +34,8 @@ type candidate struct {
 	importance float64
 }
 
-// stale archives old memories that nobody recalled and that matter little, unless the options want only
-// those of them that are redundant: those that matter least first, up to a limit of a tenth of the
+// stale archives old memories that nobody recalled and that matter little; of these only redundant ones,
+// unless the options want all. What matters least comes first, up to a limit of a tenth of the
 // namespace's memories. So with fewer than ten memories it archives nothing.
 func (p *planner) stale() {
 	if !p.Turned || p.Options.Stale == StaleOff {

@@ -10,7 +10,7 @@ import (
 
 func TestFeedback_TakesHandles(t *testing.T) {
 	w := living(t, empty(t), nil, nil)
-	port, retry, colour := w.library(t)
+	port, retry, colour := w.billingNotes(t)
 	find := func(query string, turn int64) map[string]string {
 		result, err := w.Recall(t.Context(), &core.RecallRequest{Session: "s", Turn: turn, Query: query, RecallFilter: core.RecallFilter{Namespace: "ns"}})
 		if err != nil {

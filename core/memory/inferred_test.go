@@ -13,8 +13,8 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// library has memories about one subject, and others that make common words common.
-func (w *world) library(t *testing.T) (port, retry, colour string) {
+// billingNotes are memories about one subject, and others that make common words common.
+func (w *world) billingNotes(t *testing.T) (port, retry, colour string) {
 	t.Helper()
 	for _, filler := range strings.Split("The release train leaves on Tuesday after the review|Deploy notes belong in the wiki of the team|"+
 		"Ask the duty engineer before a deploy on Friday|The staging cluster is rebuilt every night|Logs of the gateway rotate each hour|"+
@@ -50,7 +50,7 @@ func TestFeedback_AReplyShowsWhatWasUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := living(t, empty(t), nil, nil)
-			port, retry, colour := w.library(t)
+			port, retry, colour := w.billingNotes(t)
 			names := map[string]string{port: "port", retry: "retry", colour: "colour"}
 			w.recallTurn(t, "What about the billing import?", port, retry, colour)
 			result, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Reply: c.reply})
@@ -109,7 +109,7 @@ func (w *world) recallTurn(t *testing.T, query string, ids ...string) {
 func TestFeedback_AnInferredUseEarnsHalf(t *testing.T) {
 	onEngines(t, func(t *testing.T, s core.Store) {
 		w := living(t, s, nil, nil)
-		port, retry, _ := w.library(t)
+		port, retry, _ := w.billingNotes(t)
 		w.recallTurn(t, "What about the billing import?", port, retry)
 		request := &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Reply: "port 6433"}
 		if _, err := w.Feedback(t.Context(), request); err != nil {
@@ -166,7 +166,7 @@ func TestFeedback_RepliesAreBounded(t *testing.T) {
 func TestFeedback_AReplyShowsNothingThatWasLeftOut(t *testing.T) {
 	var injected []string
 	w := living(t, empty(t), nil, func(o *memory.Options) { o.Injection = promptOf{&injected} })
-	port, retry, _ := w.library(t)
+	port, retry, _ := w.billingNotes(t)
 	injected = []string{retry}
 	w.recallTurn(t, "What about the billing import?", port, retry)
 	result, err := w.Feedback(t.Context(), &core.FeedbackRequest{Session: "s", Turn: 1, Outcome: core.OutcomeSuccess, Reply: "port 6433 and max_batch_rows"})

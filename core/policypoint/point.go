@@ -56,7 +56,7 @@ type Decision struct {
 }
 
 // Asking is the reader of a transaction that asks policies. Its decisions are recorded after
-// its end, and only those of its last run.
+// its end, and only the decisions of its last run.
 type Asking interface {
 	core.Reader
 	// AfterEnd calls do once the transaction is over, whether it was committed or refused.

@@ -85,7 +85,7 @@ func (x *bm25) find(query string) (list []alike) {
 	return list
 }
 
-// near are those of the notes that match nearly as well as the best one.
+// near are the notes that match nearly as well as the best one.
 func (x *bm25) near(query string) []alike {
 	list := x.find(query)
 	return slices.DeleteFunc(list, func(a alike) bool { return a.score < nearBM25*list[0].score })

@@ -1,5 +1,5 @@
 // Package lives_test lets agents live with the product's memory: hundreds of turns in which they meet
-// questions as people word them, act on what is recalled, and report how it went. Beside each stand
+// questions as people word them, act on what is recalled, and report how it went. Next to each are
 // agents with the same questions and luck that remember in simpler ways. make lives prints the table.
 package lives_test
 

@@ -25,7 +25,7 @@ type kind struct {
 // all is enough to excuse a row from a baseline.
 const all = 1e9
 
-// kinds are the kinds of lives of agents that act on what they are told.
+// kinds are the kinds of lives of agents that act on what they recall.
 func kinds() []kind {
 	sure := life{turns: 400, right: 1, reads: 1}
 	noisy := life{turns: 400, right: .9, wrong: .1, reads: 1}

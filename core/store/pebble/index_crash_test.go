@@ -15,7 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core/memory"
 )
 
-// cloning is a store that has a crash after each commit, whoever makes it.
+// cloning is a store that has a crash after each commit of any caller.
 type cloning struct {
 	core.Store
 	fs     memDisk
