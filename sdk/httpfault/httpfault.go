@@ -8,6 +8,8 @@
 //	case sdk.Exhausted:   // nothing changes until somebody pays; see also httpfault.Quota
 //	default:              // the request itself is refused
 //	}
+//
+// It is internal to Reflectory: its API may change in any release.
 package httpfault
 
 import (

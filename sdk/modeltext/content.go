@@ -126,8 +126,10 @@ func (r *partReader) part(raw []byte, thinking bool, depth int) {
 	case kind == "refusal":
 		r.refusal.WriteString(string(p.Refusal))
 		r.refusal.WriteString(plain(p.Text))
-	case kind == "text", kind == "output_text", kind == "input_text", kind == "text_delta", kind == "" && present(first(p.Text, p.Value)):
+	case kind == "text", kind == "output_text", kind == "input_text", kind == "text_delta", kind == "summary_text", kind == "" && present(first(p.Text, p.Value)):
 		r.read(first(p.Text, p.Value, p.Content), thinking, depth+1)
+	case kind == "message":
+		r.read(p.Content, thinking, depth+1)
 	case kind == "" && present(p.Thinking):
 		r.read(p.Thinking, true, depth+1)
 	default:

@@ -29,6 +29,7 @@ var finishes = map[string]Finish{
 	"stop_sequence": Whole, "eos": Whole, "eos_token": Whole, "complete": Whole, "completed": Whole,
 	"model_length": Cut, "token_limit": Cut, "incomplete": Cut, "model_context_window_exceeded": Cut, "pause_turn": Cut,
 	"refusal": Refused, "recitation": Refused, "spii": Refused, "sensitive": Refused, "guardrail_intervened": Refused, "language": Refused,
+	"load": Failed, "unload": Failed, "in_progress": Failed, "queued": Failed,
 	"other": Failed, "unexpected_tool_call": Failed, "too_many_tool_calls": Failed,
 }
 

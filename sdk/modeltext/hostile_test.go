@@ -7,16 +7,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
-// All of these together would take an hour in a reader that isn't linear.
+// All of these together would take a quarter of an hour in a reader that isn't linear.
 func TestSplit_HostileTextInLinearTime(t *testing.T) {
-	if coretest.Plain(t) {
-		return
+	size := 32 << 10
+	if testing.Short() {
+		size = 8 << 10
 	}
-	size := coretest.Cases(8<<10, 64<<10)
 	for _, piece := range []string{
 		"</think>", "<think>", "<think></think>", "</think>[", `</think>["`, `["</think>", `, `{"a":"</think>",`, `[["</think>"],`, "</think>1",
 		"`</think>`", "`<think>`", `"</think>"`, "```\n</think>\n", "\n```x\n</think>", "[THINK]", "[/THINK]{", "<|channel|>", "<|message|>",
@@ -36,9 +35,6 @@ func TestSplit_HostileTextInLinearTime(t *testing.T) {
 }
 
 func TestOwn_HostileSourcesInLinearTime(t *testing.T) {
-	if coretest.Plain(t) {
-		return
-	}
 	const size = 256 << 10
 	for _, piece := range []string{"{", "[", `{"a":`, `{"a":[`, `{"pass": true,`, `{"pass": true} `, `\`, `\\`, `\"`, `{\"a\":`, "&lt;", "<think>", `{"a":{}}`} {
 		source := strings.Repeat(piece, size/len(piece))
@@ -48,9 +44,6 @@ func TestOwn_HostileSourcesInLinearTime(t *testing.T) {
 
 // A body of 8 MiB is read within a few times its size, whatever is in it.
 func TestRead_HostileBodies(t *testing.T) {
-	if coretest.Plain(t) {
-		return
-	}
 	const size = 1 << 20
 	many := func(piece string) string { return strings.TrimSuffix(strings.Repeat(piece, size/len(piece)), ",") }
 	nested := strings.Repeat(`{"type":"thinking","thinking":[`, 300) + strings.Repeat(`]}`, 300)
@@ -64,7 +57,7 @@ func TestRead_HostileBodies(t *testing.T) {
 		"many tags":        `{"content":"` + strings.Repeat("<think>", size/7) + `"}`,
 		"a long text":      `{"content":"` + strings.Repeat("é", size/2) + `"}`,
 	} {
-		r, err := modeltext.Read([]byte(`{"choices":[{"message":` + message + `,"finish_reason":"stop"}]}`))
+		r, err := modeltext.Read(modeltext.ChatCompletions, []byte(`{"choices":[{"message":`+message+`,"finish_reason":"stop"}]}`))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -88,7 +81,7 @@ func TestStream_PiecesEndAnywhere(t *testing.T) {
 		"analysisWe do.assistantfinalHello", "Hello `<think>`", "<think>é", "{\"s\": \"</think>\"}", "\ufeff<thought>x</thought>é",
 	} {
 		body, _ := json.Marshal(text)
-		whole, err := modeltext.Read([]byte(`{"choices":[{"message":{"content":` + string(body) + `}}]}`))
+		whole, err := modeltext.Read(modeltext.ChatCompletions, []byte(`{"choices":[{"message":{"content":`+string(body)+`}}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +154,7 @@ func FuzzReply(f *testing.F) {
 		f.Add([]byte(seed), "text")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, source string) {
-		r, err := modeltext.Read(body)
+		r, err := modeltext.Read(modeltext.ChatCompletions, body)
 		if err != nil {
 			return
 		}

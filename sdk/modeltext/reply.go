@@ -68,12 +68,12 @@ type FieldError struct{ Field string }
 // Error implements error.
 func (e *FieldError) Error() string { return e.Field + " of a wrong type" }
 
-// Read reads a whole reply. What an endpoint writes otherwise than the protocol says is read
-// if it can only mean one thing. The error is [ErrTruncated], [ErrNotReply] or a
+// Read reads a whole reply of a protocol. What an endpoint writes otherwise than the protocol
+// says is read if it can only mean one thing. The error is [ErrTruncated], [ErrNotReply] or a
 // [*FieldError].
-func Read(body []byte) (*Reply, error) {
-	var s Stream
-	p, err := decode(body)
+func Read(protocol Protocol, body []byte) (*Reply, error) {
+	s := Stream{Protocol: protocol}
+	p, err := protocol.decode(body)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,8 @@ func Read(body []byte) (*Reply, error) {
 	return s.Reply(), nil
 }
 
-// piece is a reply, or a piece of a streamed one, with only the parts that are read. Decoding
+// piece is a reply, or a piece of a streamed one, with only the parts that are read, in the form
+// of chat completions, into which the other protocols' files turn their own. Decoding
 // skips the others without allocating memory for them: hostile JSON takes 280 times its size
 // if all of it becomes values.
 type piece struct {
@@ -109,29 +110,15 @@ type message struct {
 	Thinking         thoughts        `json:"thinking"`
 	ReasoningDetails thoughts        `json:"reasoning_details"`
 	ToolCalls        json.RawMessage `json:"tool_calls"`
-}
-
-// decode distinguishes JSON that is cut off from what isn't a reply at all.
-func decode(data []byte) (*piece, error) {
-	var p piece
-	err := json.Unmarshal(data, &p)
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax) && syntax.Offset >= int64(len(data)):
-		return nil, ErrTruncated
-	case errors.As(err, &mismatch) && strings.HasPrefix(mismatch.Field, "choices."):
-		return nil, &FieldError{mismatch.Field}
-	case mismatch != nil && mismatch.Field != "":
-		// Another field of a wrong type counts as absent.
-	case err != nil:
-		return nil, ErrNotReply
-	}
-	return &p, nil
+	// arguments go on with the arguments of the last call.
+	arguments string
 }
 
 // Stream puts a reply together that arrives in pieces. The zero value is ready.
 type Stream struct {
+	// Protocol is the form of the pieces.
+	Protocol Protocol
+
 	text, thought, refusal strings.Builder
 	// whole is a message that came in place of deltas.
 	whole    message
@@ -151,7 +138,7 @@ type Stream struct {
 // Add adds an event's JSON, and returns the text that came with it, which may contain
 // thoughts. It has the same errors as [Read].
 func (s *Stream) Add(event []byte) (text string, err error) {
-	p, err := decode(event)
+	p, err := s.Protocol.decode(event)
 	if err != nil {
 		return "", err
 	}
@@ -160,6 +147,9 @@ func (s *Stream) Add(event []byte) (text string, err error) {
 
 // Error is the error that the endpoint has reported in the stream, or nil.
 func (s *Stream) Error() json.RawMessage { return s.err }
+
+// Began reports whether a piece of a reply has arrived.
+func (s *Stream) Began() bool { return s.hasReply }
 
 // Finished reports whether a finish reason has arrived.
 func (s *Stream) Finished() bool { return s.ended }
@@ -233,6 +223,7 @@ func (s *Stream) addMessage(m *message) {
 	s.refusal.WriteString(string(m.Refusal))
 	s.parts = append(s.parts, m.Content.parts[:min(len(m.Content.parts), maxParts-len(s.parts))]...)
 	s.calls.add(m.ToolCalls)
+	s.calls.extend(m.arguments)
 }
 
 func (m *message) empty() bool {
@@ -244,6 +235,12 @@ func (m *message) empty() bool {
 func (s *Stream) Reply() *Reply {
 	if s.text.Len()+s.thought.Len()+s.refusal.Len()+len(s.parts)+len(s.calls.list) == 0 {
 		s.addMessage(&s.whole)
+	}
+	if len(s.calls.list) == 0 {
+		s.calls.addParts(s.parts)
+	}
+	if len(s.calls.list) == 0 { // a stream of the responses protocol has them at its end
+		s.calls.addParts(s.whole.Content.parts)
 	}
 	r := &Reply{
 		Refusal: s.refusal.String(), Parts: s.parts, ToolCalls: s.calls.list, Finish: s.finish, FinishReason: s.reason, Unknown: s.unknown,
@@ -301,42 +298,5 @@ func (r *Reply) CheckUsage(promptChars int) {
 	}
 	if r.Usage.Estimated {
 		r.note("usage estimated")
-	}
-}
-
-// callList collects tool calls, whose arguments arrive in pieces.
-type callList struct{ list []ToolCall }
-
-func (l *callList) add(raw json.RawMessage) {
-	if len(raw) == 0 || raw[0] != '[' {
-		return
-	}
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	_, _ = d.Token() // the bracket
-	for at := 0; d.More() && at < maxCalls; at++ {
-		var c struct {
-			Index    *count `json:"index"`
-			ID       text   `json:"id"`
-			Function struct {
-				Name      text `json:"name"`
-				Arguments text `json:"arguments"`
-			} `json:"function"`
-		}
-		if d.Decode(&c) != nil {
-			return
-		}
-		i := len(l.list)
-		if c.Index != nil {
-			i = int(*c.Index)
-		}
-		if i > len(l.list) || i >= maxCalls {
-			continue
-		}
-		if i == len(l.list) {
-			l.list = append(l.list, ToolCall{})
-		}
-		have := &l.list[i]
-		have.ID, have.Name = cmp.Or(have.ID, string(c.ID)), cmp.Or(have.Name, string(c.Function.Name))
-		have.Arguments += string(c.Function.Arguments)
 	}
 }

@@ -54,7 +54,7 @@ func (c *counted) latest(d counted) {
 // are estimated, and the rest are the prompt's.
 func (c *counted) usage(chars int) Usage {
 	u := Usage{In: int64(c.Prompt), Out: int64(max(c.Completion, c.Output))}
-	if u.In == 0 && c.Input > 0 {
+	if u.In == 0 {
 		u.In = min(int64(c.Input)+int64(c.CacheRead)+int64(c.CacheWrite), MaxTokens)
 	}
 	total := int64(c.Total)
