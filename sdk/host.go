@@ -22,11 +22,13 @@ const (
 	ServiceRecall Service = "memory.recall"
 	// ServiceCache keeps values between calls: [CacheRequest], [CacheResponse].
 	ServiceCache Service = "cache"
+	// ServiceExec runs a program in a sandbox of its own: [ExecRequest], [ExecResponse].
+	ServiceExec Service = "exec"
 )
 
 // Services lists every host service, sorted.
 func Services() []Service {
-	return []Service{ServiceCache, ServiceLLM, ServiceLog, ServiceRecall}
+	return []Service{ServiceCache, ServiceExec, ServiceLLM, ServiceLog, ServiceRecall}
 }
 
 // Host answers a plugin's questions while the plugin works on a call. It is safe for

@@ -54,6 +54,11 @@ type EvaluateResponse struct {
 // used.
 const MetadataUsedMemories = "used_memories"
 
+// MetadataToolCalls is the key of a response's metadata under which a plugin says how many calls of
+// tools the model asks for. Its output is then {"tool_calls": [{id, name, arguments, problem?}],
+// "text"?}, and the host calls again with their results among the messages.
+const MetadataToolCalls = "tool_calls"
+
 // MetadataNotCached is the key of a response's metadata with which a plugin keeps the host from using
 // the response again for a step with cache: true. Its value says why.
 const MetadataNotCached = "not_cached"

@@ -25,8 +25,12 @@ type Verdict struct {
 // Finding is one thing wrong with an attempt. Only Message is always set.
 type Finding struct {
 	Message string `json:"message"`
-	// Path is a JSON Pointer (RFC 6901) to the wrong value; "" is the whole output.
+	// Path is a JSON Pointer (RFC 6901) to the wrong value; "" is the whole output. If a program
+	// found it in a file, it's the file's path in the workspace, which never begins with "/".
 	Path string `json:"path,omitempty"`
+	// Line and Column are the place in that file, both from 1; 0 means unknown.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
 	// SchemaPath is a JSON Pointer to the rule that failed.
 	SchemaPath string `json:"schema_path,omitempty"`
 	// Code is the evaluator's own stable name for the rule ("required").

@@ -57,4 +57,6 @@
 //	service(ptr, len i32) i64           needs host: ServiceRequest → {"response"} or {"error"}
 //	log(level, ptr, len i32)            one line of text; level 0 trace … 4 error
 //	emit(item, ptr, len i32)            a piece of a generated output, for an item of the batch
+//
+// It is internal to Reflectory: its API may change in any release.
 package abi

@@ -8,6 +8,8 @@
 //	if apikey.Secret(value) {
 //		text = strings.ReplaceAll(text, value, "[redacted]")
 //	}
+//
+// It is internal to Reflectory: its API may change in any release.
 package apikey
 
 import (

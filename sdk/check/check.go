@@ -1,5 +1,7 @@
 // Package check refuses invalid answers from plugins, with the errors that say so.
 // Every runtime uses it, so the same mistake gives the same error in every runtime.
+//
+// It is internal to Reflectory: its API may change in any release.
 package check
 
 import (

@@ -15,4 +15,6 @@
 //
 // The host trusts nothing that a plugin sends: see package check for what is refused. A
 // refusal fails only the one call, with sdk.Invalid and the reason "response_invalid".
+//
+// It is internal to Reflectory: its API may change in any release.
 package wire

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -85,9 +86,18 @@ func encodeFindings(findings []sdk.Finding) []*wirepb.Finding {
 		pbs[i] = &wirepb.Finding{
 			Message: text(f.Message), Path: text(f.Path), SchemaPath: text(f.SchemaPath),
 			Code: text(f.Code), Type: text(f.Type), Severity: text(f.Severity), Source: text(f.Source),
+			Line: number(f.Line), Column: number(f.Column),
 		}
 	}
 	return pbs
+}
+
+// number is a line or a column within 32 bits; 0 if it can't be one.
+func number(n int) int32 {
+	if n < 0 || n > math.MaxInt32 {
+		return 0
+	}
+	return int32(n)
 }
 
 func decodeFindings(pbs []*wirepb.Finding) []sdk.Finding {
@@ -99,6 +109,7 @@ func decodeFindings(pbs []*wirepb.Finding) []sdk.Finding {
 		findings[i] = sdk.Finding{
 			Message: pb.GetMessage(), Path: pb.GetPath(), SchemaPath: pb.GetSchemaPath(),
 			Code: pb.GetCode(), Type: pb.GetType(), Severity: pb.GetSeverity(), Source: pb.GetSource(),
+			Line: int(max(0, pb.GetLine())), Column: int(max(0, pb.GetColumn())),
 		}
 	}
 	return findings

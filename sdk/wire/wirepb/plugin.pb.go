@@ -2060,14 +2060,17 @@ func (x *Verdict) GetChildren() map[string]*Verdict {
 }
 
 type Finding struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Message       string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	Path          string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	SchemaPath    string                 `protobuf:"bytes,3,opt,name=schema_path,json=schemaPath,proto3" json:"schema_path,omitempty"`
-	Code          string                 `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
-	Type          string                 `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
-	Severity      string                 `protobuf:"bytes,6,opt,name=severity,proto3" json:"severity,omitempty"`
-	Source        string                 `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Message    string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	Path       string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	SchemaPath string                 `protobuf:"bytes,3,opt,name=schema_path,json=schemaPath,proto3" json:"schema_path,omitempty"`
+	Code       string                 `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
+	Type       string                 `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
+	Severity   string                 `protobuf:"bytes,6,opt,name=severity,proto3" json:"severity,omitempty"`
+	Source     string                 `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	// The place in the file that path names, from 1.
+	Line          int32 `protobuf:"varint,8,opt,name=line,proto3" json:"line,omitempty"`
+	Column        int32 `protobuf:"varint,9,opt,name=column,proto3" json:"column,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2149,6 +2152,20 @@ func (x *Finding) GetSource() string {
 		return x.Source
 	}
 	return ""
+}
+
+func (x *Finding) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Finding) GetColumn() int32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
 }
 
 type Usage struct {
@@ -2446,7 +2463,7 @@ const file_plugin_proto_rawDesc = "" +
 	"\rChildrenEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
 	"\x05value\x18\x02 \x01(\v2\x1d.reflectory.plugin.v1.VerdictR\x05value:\x028\x01B\b\n" +
-	"\x06_valid\"\xb4\x01\n" +
+	"\x06_valid\"\xe0\x01\n" +
 	"\aFinding\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1f\n" +
@@ -2455,7 +2472,9 @@ const file_plugin_proto_rawDesc = "" +
 	"\x04code\x18\x04 \x01(\tR\x04code\x12\x12\n" +
 	"\x04type\x18\x05 \x01(\tR\x04type\x12\x1a\n" +
 	"\bseverity\x18\x06 \x01(\tR\bseverity\x12\x16\n" +
-	"\x06source\x18\a \x01(\tR\x06source\"^\n" +
+	"\x06source\x18\a \x01(\tR\x06source\x12\x12\n" +
+	"\x04line\x18\b \x01(\x05R\x04line\x12\x16\n" +
+	"\x06column\x18\t \x01(\x05R\x06column\"^\n" +
 	"\x05Usage\x12\x1b\n" +
 	"\ttokens_in\x18\x01 \x01(\x03R\btokensIn\x12\x1d\n" +
 	"\n" +
