@@ -1,8 +1,13 @@
 // Package codec decodes JSON in one pass. A get, a page of a list, a check and the load of a
 // namespace spend most of their time decoding, and encoding/json takes several times as long.
+//
+// It is internal to Reflectory: its API may change in any release.
 package codec
 
 import (
+	"bytes"
+	"io"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -21,4 +26,22 @@ func Decode(value []byte, v any) error { return json.Unmarshal(value, v, stored)
 // JSON has to be read by other means. After an error, v may be partly filled.
 func DecodeExact(value []byte, v any) error {
 	return json.Unmarshal(value, v, json.RejectUnknownMembers(true))
+}
+
+// Plain reports whether data is one JSON value that decoding doesn't change: of UTF-8, nested at most so deep, without a
+// name that an object has twice and without half of a surrogate pair. It doesn't say what is wrong with any other.
+func Plain(data []byte, depth int) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	for values := 0; ; {
+		_, err := d.ReadToken()
+		if err != nil {
+			return err == io.EOF && values == 1 //nolint:errorlint // it is returned as it is
+		}
+		if d.StackDepth() > depth {
+			return false
+		}
+		if d.StackDepth() == 0 {
+			values++
+		}
+	}
 }

@@ -1,5 +1,7 @@
 // Package plainfile reads files that users name: never blocking on what isn't a plain file,
 // within a limit, and with an error that says what to do.
+//
+// It is internal to Reflectory: its API may change in any release.
 package plainfile
 
 import (
@@ -9,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -89,11 +92,17 @@ func refuse(file *os.File, name string, unwanted func(fs.FileMode) bool) error {
 		return unreadable(name, err)
 	}
 	if mode := info.Mode(); unwanted(mode) {
-		return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: it is %s", name, kindOf(mode)).
-			WithHint("put a plain file there, or choose another file")
+		hint := "put a plain file there, or choose another file"
+		if inside, _ := filepath.Glob(filepath.Join(name, "*.yaml")); mode.IsDir() && len(inside) > 0 {
+			hint = "name a file in it, such as " + strings.Join(inside[:min(len(inside), maxInside)], " or ")
+		}
+		return sdk.Errorf(sdk.Invalid, "file_unreadable", "can't read %s: it is %s", name, kindOf(mode)).WithHint("%s", hint)
 	}
 	return nil
 }
+
+// maxInside is how many files of a folder are named that was given in place of a file.
+const maxInside = 3
 
 // kindOf describes a file that isn't a plain file.
 func kindOf(mode fs.FileMode) string {
@@ -133,6 +142,9 @@ func whereToLook(path string) string {
 		return "there is no folder " + dir
 	}
 	defer func() { _ = folder.Close() }() // only reads
+	if base := filepath.Base(path); strings.ContainsAny(base, "*?[") {
+		return "write it without quotes, so that the shell replaces " + base + " by the files that there are; none matches if it stays"
+	}
 	names, _ := folder.Readdirnames(maxNames)
 	return sdk.DidYouMean(filepath.Base(path), names, "it was looked for in "+dir)
 }

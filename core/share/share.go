@@ -7,10 +7,13 @@
 // than half, and places that become free go to the waiting tenants in turn, however many
 // requests each of them has. A place that its holder can lose, such as a stream of events
 // whose reader connects again, is taken back for a tenant that has less.
+//
+// It is internal to Reflectory: its API may change in any release.
 package share
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,13 +56,25 @@ type visit struct {
 type tenant struct {
 	name  string
 	taken int64
-	waits []*waiter // in the order in which they came
+	waits []*waiter // in the order in which they get places
+	// users has how many requests each of its users has, with places and waiting.
+	users map[string]int64
+}
+
+// left notes that a request of a user has ended.
+func (t *tenant) left(user string) {
+	if t.users[user]--; t.users[user] == 0 {
+		delete(t.users, user)
+	}
 }
 
 // waiter waits for places.
 type waiter struct {
 	n     int64
 	given chan struct{} // closed once it has them
+	// user is whose it is, and rank how many requests the user had before it.
+	user string
+	rank int64
 }
 
 // New makes a share of which nothing is taken.
@@ -78,25 +93,37 @@ func Half(places int64) int64 { return max(places/2, 1) }
 // places than a tenant may have gets as many as it may have. done gives the places back; it
 // must be called, and may be called twice.
 func (s *Share) Take(ctx context.Context, name string, n int64) (done func(), err error) {
+	return s.TakeFor(ctx, name, "", n)
+}
+
+// TakeFor is [Share.Take] for one of a tenant's users, who take turns for the tenant's places: the next
+// goes to the one with the fewest requests.
+func (s *Share) TakeFor(ctx context.Context, name, user string, n int64) (done func(), err error) {
 	s.mu.Lock()
 	n = min(max(n, 0), s.options.Each)
 	t := s.tenant(name)
-	w := &waiter{n: n, given: make(chan struct{})}
-	if t.waits = append(t.waits, w); len(t.waits) == 1 {
+	w := &waiter{n: n, given: make(chan struct{}), user: user, rank: t.users[user]}
+	t.users[user]++
+	at := len(t.waits)
+	for at > 0 && t.waits[at-1].user != user && t.waits[at-1].rank > w.rank {
+		at--
+	}
+	if t.waits = slices.Insert(t.waits, at, w); len(t.waits) == 1 {
 		s.turn = append(s.turn, t)
 	}
 	s.settle() // also what is free is given in turn: a tenant with a large request may wait for it
 	s.mu.Unlock()
 	select {
 	case <-w.given:
-		return s.giveBack(t, n), nil
+		return s.giveBack(t, w), nil
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !t.forget(w) { // it was given them meanwhile
-		return s.giveBack(t, n), nil
+		return s.giveBack(t, w), nil
 	}
+	t.left(user)
 	s.settle()
 	s.drop(t)
 	return nil, ctx.Err()
@@ -133,7 +160,7 @@ func (s *Share) Standing(name string) (half, others bool) {
 func (s *Share) tenant(name string) *tenant {
 	t := s.tenants[name]
 	if t == nil {
-		t = &tenant{name: name}
+		t = &tenant{name: name, users: map[string]int64{}}
 		s.tenants[name] = t
 	}
 	return t
@@ -186,12 +213,13 @@ func (s *Share) give(t *tenant, n int64) {
 	s.visited(t.name)
 }
 
-// giveBack is the function that gives n places of a tenant back.
-func (s *Share) giveBack(t *tenant, n int64) func() {
+// giveBack is the function that gives back the places that a tenant was given.
+func (s *Share) giveBack(t *tenant, w *waiter) func() {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.give(t, -n)
+		s.give(t, -w.n)
+		t.left(w.user)
 		s.settle()
 		s.drop(t)
 	})

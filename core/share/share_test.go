@@ -191,3 +191,68 @@ func TestHold_TakesBack(t *testing.T) {
 		})
 	}
 }
+
+// TestTakeFor_UsersTakeTurns: within a tenant, the next place goes to the user with the fewest requests;
+// between tenants, users don't count.
+func TestTakeFor_UsersTakeTurns(t *testing.T) {
+	for _, c := range []struct{ name, asks, want string }{
+		{"in the order in which they came", "t/a t/a t/a", "t/a t/a t/a"},
+		{"one with one request after one with many", "t/a t/a t/a t/a t/b", "t/a t/b t/a t/a t/a"},
+		{"in turn", "t/a t/a t/a t/b t/b t/c", "t/a t/b t/c t/a t/b t/a"},
+		{"by what they have already", "t/b t/a t/b t/a", "t/b t/a t/b t/a"},
+		{"tenants come first", "t/a t/a t/b t/c u/a u/a", "t/a t/b u/a t/c u/a t/a"},
+		{"the same name in another tenant is another user", "t/a t/a u/b t/b u/a", "t/a t/b u/b t/a u/a"},
+		{"no user", "t/ t/ t/a", "t/ t/a t/"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, given, free := share.New(share.Options{Places: 1}), make(chan string, 64), make(chan func(), 64)
+			for ask := range strings.FieldsSeq(c.asks) {
+				go func() {
+					tenant, user, _ := strings.Cut(ask, "/")
+					done, err := s.TakeFor(t.Context(), tenant, user, 1)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					given <- ask
+					free <- done
+				}()
+				synctest.Wait()
+			}
+			var got []string
+			for range strings.Fields(c.asks) {
+				got = append(got, <-given)
+				(<-free)()
+				synctest.Wait()
+			}
+			if strings.Join(got, " ") != c.want || s.Taken() != 0 {
+				t.Errorf("%s: %q; want %q", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+// TestTakeFor_WhoGivesUp no longer counts.
+func TestTakeFor_WhoGivesUp(t *testing.T) {
+	s := share.New(share.Options{Places: 1})
+	held, err := s.TakeFor(t.Context(), "t", "x", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	for range 3 {
+		if _, err := s.TakeFor(gone, "t", "a", 1); err == nil {
+			t.Fatal("it was given a place that isn't there")
+		}
+	}
+	held()
+	if done, err := s.TakeFor(t.Context(), "t", "a", 1); err != nil {
+		t.Error(err)
+	} else {
+		done()
+	}
+	if s.Taken() != 0 || s.Waiting() != 0 {
+		t.Errorf("%d taken, %d wait", s.Taken(), s.Waiting())
+	}
+}

@@ -6,4 +6,6 @@
 // know about each other: hosts, leases, fences. There are three engines: store/pebble, on disk,
 // store/postgres, a database for several hosts, and store/mem, the reference. All of them pass
 // store/storetest, the conformance suite.
+//
+// It is internal to Reflectory: its API may change in any release.
 package store

@@ -63,6 +63,25 @@ func (o *OnDemand) Open(ctx context.Context) (Closable, error) {
 	return s, nil
 }
 
+// Reopen closes the store, which waits for its transactions, and opens it again: a store that can't
+// write any more may be able to once its disk can. Transactions that begin meanwhile fail. If the store
+// can't be opened, they fail until the next Reopen. If it was never opened, nothing is done.
+func (o *OnDemand) Reopen(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old := o.store.Load()
+	if old == nil || o.closed {
+		return nil
+	}
+	_ = (*old).Close() // which the call that met the fault has reported
+	s, err := o.open(ctx)
+	if err != nil {
+		return err
+	}
+	o.store.Store(&s)
+	return nil
+}
+
 // Shut calls fn, which requires that the store isn't open, and prevents it from being
 // opened meanwhile: callers that need it wait. If it is already open, the error is
 // sdk.Conflict, reason "store_in_use".

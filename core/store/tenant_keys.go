@@ -284,7 +284,7 @@ func (c *collecting) owners() map[string]owner {
 		owners[prefix] = in("idempotency/", digest)
 	}
 	for _, prefix := range []string{
-		"memory-vector/", "memory-history/", "memory-session/", "link/", "promotion/", "dream-undo/", "dream-mark/", "gate-decision-memory/",
+		"memory-vector/", "memory-history/", "memory-session/", "memory-trial/", "link/", "promotion/", "dream-undo/", "dream-mark/", "gate-decision-memory/",
 		"evidence-tool/", "evidence-tally/", "evidence-omega/", "snapshot-memory/", "turn-reflection-memory/",
 	} {
 		owners[prefix] = ofMemory
@@ -300,6 +300,12 @@ func (c *collecting) owners() map[string]owner {
 		"pending-namespace/", "knowledge-namespace/", "dream-namespace/", "snapshot-time/", "reflection-count/", "reflection-state/", "governance/",
 	} {
 		owners[prefix] = inKey
+	}
+	for _, prefix := range []string{"gateway-session/", "gateway-place/", "gateway-message/"} {
+		owners[prefix] = inKey
+	}
+	for _, prefix := range []string{"gateway-waiting/", "gateway-session-time/", "gateway-place-time/", "gateway-message-time/"} {
+		owners[prefix] = func(rest string, value []byte) bool { return inKey(afterTime(rest), value) }
 	}
 	for _, prefix := range []string{"reflect-request/", "gate-decision/"} {
 		owners[prefix] = inValue
@@ -353,14 +359,15 @@ func (c *collecting) all(ctx context.Context) error {
 			if prefix == "link/" {
 				c.linked(rest)
 			}
-			digest, expires := outcomes[prefix]
+			digest, isOutcome := outcomes[prefix]
+			expires := isOutcome || strings.HasPrefix(prefix, "gateway-")
 			switch {
 			case owners[prefix](rest, value):
 				*to = append(*to, bytes.Clone(key))
 				if expires {
 					c.keys.expiring[string(key)] = true
 				}
-			case expires && c.mixed[digest(rest)]:
+			case isOutcome && c.mixed[digest(rest)]:
 				c.keys.dropped = append(c.keys.dropped, bytes.Clone(key))
 			}
 			return true, ctx.Err()

@@ -67,11 +67,11 @@ func (k *Kind[R]) Scan(r core.Reader, begun, after string, fn func(id string, re
 	})
 }
 
-// Page returns the records that the entries of an index name, from a key on and as far as keys
-// begin with start: up to limit of those that fit. more is whether others follow.
-func (k *Kind[R]) Page(r core.Reader, index string, start, from []byte, limit int, fits func(id string, rec *R) (bool, error)) (page []*R, more bool, err error) {
+// Page returns the records that the entries of an index name, from a key on and before another: up
+// to limit of those that fit. more is whether others follow.
+func (k *Kind[R]) Page(r core.Reader, index string, from, to []byte, limit int, fits func(id string, rec *R) (bool, error)) (page []*R, more bool, err error) {
 	at := k.index(index)
-	err = r.Scan(from, core.PrefixEnd(start), func(key, value []byte) (bool, error) {
+	err = r.Scan(from, to, func(key, value []byte) (bool, error) {
 		key = bytes.Clone(key)
 		rec, err := k.Named(r, key, at.id(key, value))
 		if err != nil {

@@ -283,7 +283,7 @@ func TestKind_Page(t *testing.T) {
 		"beyond them": {"book-word/a/3", 1, all, `null`, false},
 	} {
 		err := s.View(t.Context(), func(r core.Reader) error {
-			page, more, err := k.Page(r, "book-word/", []byte("book-word/a/"), []byte(c.from), c.most, c.fits)
+			page, more, err := k.Page(r, "book-word/", []byte(c.from), core.PrefixEnd([]byte("book-word/a/")), c.most, c.fits)
 			var titles []string
 			for _, b := range page {
 				titles = append(titles, b.Title)
@@ -299,7 +299,7 @@ func TestKind_Page(t *testing.T) {
 	}
 	update(t, s, func(tx core.Tx) error { return tx.Put([]byte("book-word/a/9"), nil) })
 	err := s.View(t.Context(), func(r core.Reader) error {
-		_, _, err := k.Page(r, "book-word/", []byte("book-word/a/"), []byte("book-word/a/"), 9, all)
+		_, _, err := k.Page(r, "book-word/", []byte("book-word/a/"), core.PrefixEnd([]byte("book-word/a/")), 9, all)
 		return err
 	})
 	if !Corrupt(err) {

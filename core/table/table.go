@@ -9,6 +9,8 @@
 //
 // What else proves a record, such as an event or another record, is [Kind.Agrees]; what a part
 // checks besides stays its own.
+//
+// It is internal to Reflectory: its API may change in any release.
 package table
 
 import (
@@ -327,6 +329,15 @@ func (k *Kind[R]) entries(r core.Reader, id string, rec *R) (list []Entry, err e
 		list, err = append(list, more...), unlessCorrupt(err)
 	}
 	return list, err
+}
+
+// IndexKeys are the keys of a record in the indices.
+func (k *Kind[R]) IndexKeys(id string, rec *R) (keys [][]byte, err error) {
+	list, err := k.entries(nil, id, rec)
+	for _, e := range list {
+		keys = append(keys, e.Key)
+	}
+	return keys, err
 }
 
 // replace deletes the entries whose keys are gone, and writes those that are new or changed.

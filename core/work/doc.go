@@ -5,4 +5,6 @@
 // the observer may put a value into the context, by which it later recognises work that is
 // part of this work. The parts know nothing of traces or metrics, and without an observer
 // this costs only a comparison.
+//
+// It is internal to Reflectory: its API may change in any release.
 package work

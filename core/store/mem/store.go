@@ -5,6 +5,8 @@
 // copy that shares what neither side changes, so taking one costs the same however much
 // is stored. A transaction notes the ranges that it read, and commits if they still have
 // the same contents; otherwise it runs again.
+//
+// It is internal to Reflectory: its API may change in any release.
 package mem
 
 import (

@@ -130,6 +130,7 @@ func smallTables() Options { return Options{Dir: "db", MemTableBytes: 64 << 10} 
 // TestCrashAmongWriters crashes at random moments, with some of what wasn't
 // synced on disk all the same.
 func TestCrashAmongWriters(t *testing.T) {
+	coretest.Long(t)
 	crashes := 0
 	for seed := range coretest.Heavy(uint64(8), 20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

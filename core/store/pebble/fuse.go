@@ -128,7 +128,7 @@ func diskError(verb string, cause error, left string) error {
 		e.Code, e.Reason, e.Message = sdk.Internal, "store_corrupt", "a file of the store is damaged or gone: "+e.Message
 		return e.WithHint("keep a copy of the data folder, check the disk's health, and restore a backup")
 	case vfs.IsNoSpaceError(cause):
-		return e.WithHint("free space on the disk, then start the program again: %s", left)
+		return e.WithHint("free space on the disk; a server then opens the store again within 10 s, and any other program when it is started: %s", left)
 	case errors.Is(cause, fs.ErrPermission) || errors.Is(cause, syscall.EROFS):
 		e.Reason = "store_unwritable"
 		return e.WithHint("give this user write permission there, which reading needs too, or use a copy of it as the data folder")

@@ -34,6 +34,7 @@ func (c *cloning) Update(ctx context.Context, fn func(core.Tx) error) error {
 // TestCrashAtEveryCommitOfTheIndex crashes at every commit of programs that observe, use and erase
 // memories and keep their index. After each crash, what is kept finds what is found without it.
 func TestCrashAtEveryCommitOfTheIndex(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

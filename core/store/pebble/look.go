@@ -50,6 +50,15 @@ func Look(dir string) (Presence, error) {
 	return p, nil
 }
 
+// Space is how many bytes of a folder's file system this program may still use, and how many it has.
+func Space(dir string) (available, size uint64, err error) {
+	usage, err := vfs.Default.GetDiskUsage(dir)
+	if err != nil {
+		return 0, 0, ioError("look at the disk of "+dir, err)
+	}
+	return usage.AvailBytes, usage.TotalBytes, nil
+}
+
 // runs is whether there is a process with an id.
 func runs(pid int) bool {
 	p, err := os.FindProcess(pid)

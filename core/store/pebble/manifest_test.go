@@ -110,6 +110,7 @@ func (c *crashes) enough() bool {
 // TestCrashWhileTheListOfFilesRotates crashes before each step, while the store is
 // filled, and before each change while it is made and opened again.
 func TestCrashWhileTheListOfFilesRotates(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -191,6 +191,7 @@ func checkClone(t *testing.T, fs vfs.FS, commits int, late bool) {
 }
 
 func TestCrashAtEveryCommitOfMemories(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

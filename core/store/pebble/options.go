@@ -29,6 +29,8 @@
 // The first write that the disk refuses stops all later ones: see fuse. Reads still work.
 // Transactions show the contents of memory, which include commits whose callers got an error
 // from the disk: whether those are durable only shows after the next open.
+//
+// It is internal to Reflectory: its API may change in any release.
 package pebble
 
 import (

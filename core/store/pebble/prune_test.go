@@ -135,6 +135,7 @@ func TestPrune_CrashAtEveryWrite(t *testing.T) {
 // TestPrune_EveryWriteErrorOnce makes the i-th change of the disk fail: the pruning returns
 // the error, and continues after the next opening.
 func TestPrune_EveryWriteErrorOnce(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -43,6 +43,7 @@ func (purger) Decide(context.Context, core.Reader, *verdict.GateCase) (*verdict.
 // title, content, tag and metadata in every file of the folder: as they are, and in
 // what tables hold compressed.
 func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -79,6 +79,7 @@ func checkOpened(t *testing.T, fs vfs.FS) (purged bool) {
 // TestPurge_IsFinishedByTheNextOpen crashes before each write of a purge and its scrub,
 // with some of what wasn't synced on disk all the same.
 func TestPurge_IsFinishedByTheNextOpen(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -105,6 +105,9 @@ func (s *Store) Durability() Durability { return s.options.Durability }
 // Err is why the store accepts no more writes, such as a full disk; nil if it does.
 func (s *Store) Err() error { return s.fuse.err() }
 
+// Failed is closed once the disk has refused a write: from then on nothing is written.
+func (s *Store) Failed() <-chan struct{} { return s.fuse.blown }
+
 // View implements [core.Store].
 func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 	if err := s.enter(ctx); err != nil {

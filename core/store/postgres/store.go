@@ -28,6 +28,8 @@
 // it was there, the commit happened; otherwise it can't any more, and is sent again. So
 // Update returns nil, or an error after which nothing was written. A database that can't
 // be reached is waited for, see [Options.Wait].
+//
+// It is internal to Reflectory: its API may change in any release.
 package postgres
 
 import (

@@ -4,4 +4,6 @@
 // The suite interleaves transactions by running one inside another's function, without
 // goroutines, so that each case is deterministic. So an engine must not make a
 // transaction wait for one that has only read.
+//
+// It is internal to Reflectory: its API may change in any release.
 package storetest

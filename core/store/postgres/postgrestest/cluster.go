@@ -3,6 +3,8 @@
 //
 // Where PostgreSQL isn't installed, and in go test -short, tests that need it are skipped, and
 // say so.
+//
+// It is internal to Reflectory: its API may change in any release.
 package postgrestest
 
 import (
