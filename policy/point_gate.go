@@ -38,6 +38,11 @@ func gatePoint() point[policypoint.GateInput, policypoint.GateOutcome] {
 			truth("settings_fail", "whether the namespace's settings can't be read; if so, nothing is purged or promoted", func(x *in) *bool { return &x.SettingsFail }),
 			truth("gated", "whether the gate decided on it before", func(x *in) *bool { return &x.Gated }),
 			decimal("utility_score", "moving average of its uses' rewards, 0 to 1", func(x *in) *float64 { return &x.Utility }),
+			truth("effect_tested", "whether only its effect promotes it: its namespace experiments, and most of its uses were shared, assumed or inferred", func(x *in) *bool { return &x.Tested }),
+			computed("effect", "double", "success with it less success without it, -1 to 1, from turns that left it out by chance; 0 if unknown", func(x *in) program.Value { return program.Double(x.Shown().Estimate) }),
+			computed("effect_low", "double", "least effect that the turns allow", func(x *in) program.Value { return program.Double(x.Shown().Low) }),
+			computed("effect_high", "double", "greatest effect that they allow", func(x *in) program.Value { return program.Double(x.Shown().High) }),
+			computed("effect_e_value", "double", "evidence that it helps: by chance 1 of 20 useless memories reaches 20 at most; 1 if unknown", func(x *in) program.Value { return program.Double(x.Shown().EValue) }),
 			decimal("q_value", "how useful it is, as learned from the outcomes of earlier turns, 0 to 1", func(x *in) *float64 { return &x.Q }),
 		}, slices.Concat(gateLanes(), facts(func(x *in) *policypoint.MemoryFacts { return &x.Facts }))...),
 		fields: []field[policypoint.GateOutcome]{

@@ -17,8 +17,8 @@ func routingPoint() point[policypoint.RoutingInput, policypoint.RoutingOutcome] 
 		inputs: []input[in]{
 			text("ns", "the namespace of the request", func(x *in) *string { return &x.Namespace }, namespaceSize),
 			decimal("score", "how well it matches, 0 to 1", func(x *in) *float64 { return &x.Score }),
-			decimal("success_rate", "how often it succeeded, 0 to 1", func(x *in) *float64 { return &x.SuccessRate }),
-			decimal("final_score", "score × (.5 + .5·success_rate)", func(x *in) *float64 { return &x.FinalScore }),
+			decimal("failure_rate", "how often its last runs fail at least, 0 to 1", func(x *in) *float64 { return &x.FailureRate }),
+			decimal("final_score", "score × (1 − failure_rate)", func(x *in) *float64 { return &x.FinalScore }),
 			decimal("lead", "how far the next candidate's final_score is below this one's", func(x *in) *float64 { return &x.Lead }),
 			whole("candidates", "how many candidates there are", func(x *in) *int64 { return &x.Candidates }),
 		},

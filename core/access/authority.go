@@ -82,8 +82,8 @@ type Issued struct {
 }
 
 // Issue makes a token. All errors of the request are reported at once; the reason is
-// "expires_in_denied" if the token would outlast the context's caller, and sdk.Exhausted, "tokens_full", if there are too many
-// tokens.
+// "expires_in_denied" if the token would outlast the context's caller, "models_denied" if it could ask
+// models that the caller can't, and sdk.Exhausted, "tokens_full", if there are too many tokens.
 func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	if err := q.Check(); err != nil {
 		return nil, err
@@ -92,11 +92,11 @@ func (a *Authority) Issue(ctx context.Context, q Request) (*Issued, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := record{Token: Token{Subject: q.Subject, Scopes: q.Scopes, Namespaces: q.Namespaces, Label: q.Label}, Digest: c.digest()}
+	rec := record{Token: Token{Subject: q.Subject, Scopes: q.Scopes, Namespaces: q.Namespaces, DefaultNamespace: q.DefaultNamespace, ModelGrant: q.ModelGrant, Label: q.Label}, Digest: c.digest()}
 	err = a.writer.Update(ctx, func(tx *journal.Tx) error {
 		q := q // a transaction may be tried again
 		now := tx.Now().UTC().Truncate(time.Second)
-		if err := core.JoinErrors(q.within(tx.Caller(), now), makeRoom(tx, now)); err != nil {
+		if err := core.JoinErrors(q.within(tx.Caller(), now), q.withinGrant(tx.Caller()), makeRoom(tx, now)); err != nil {
 			return err
 		}
 		if rec.ID, err = a.newID(tx, now); err != nil {

@@ -25,4 +25,6 @@
 // hexadecimal. Exports leave all of these keys out: a credential belongs to the host that
 // issued it, and a copy of a store must not accept a credential that the original has
 // since revoked.
+//
+// It is internal to Reflectory: its API may change in any release.
 package access

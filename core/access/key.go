@@ -19,7 +19,7 @@ const (
 // tokens are the records of tokens. What this package doesn't write, byte for byte, isn't valid.
 var tokens = table.Kind[record]{
 	Part: "access", Prefix: tokenPrefix,
-	Doc:     "id | a token: `{id, subject, scopes, namespaces, label?, issued_by?, created_at, expires_at, revoked_at?, digest}`, byte for byte as the program writes it: anything else lets nobody in. `digest` is the SHA-256 of its secret, in hexadecimal. At most 10,000; each new token drops the tokens that ended 30 days ago or more. Here `id` is a token's id: 16 lower-case hexadecimal digits, of which the first 8 are the time, in seconds, at which it was made",
+	Doc:     "id | a token: `{id, subject, scopes, namespaces, default_namespace?, models?, budget?, label?, issued_by?, created_at, expires_at, revoked_at?, digest}`, byte for byte as the program writes it: anything else lets nobody in. `digest` is the SHA-256 of its secret, in hexadecimal. At most 10,000; each new token drops the tokens that ended 30 days ago or more. Here `id` is a token's id: 16 lower-case hexadecimal digits, of which the first 8 are the time, in seconds, at which it was made",
 	Passing: true, Exact: true,
 	Valid: func(id string, rec *record) string {
 		if rec.ID != id || id == OperatorID || reserved(rec.Subject) || !rec.LastUsedAt.IsZero() {

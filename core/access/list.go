@@ -55,6 +55,8 @@ type ListFilter struct {
 	// Reaches reports whether the caller reaches everything that a pattern of namespaces
 	// matches; a token with another pattern is left out. Nil reaches everything.
 	Reaches func(pattern string) bool
+	// Since leaves out tokens that were issued before; the zero time selects all.
+	Since time.Time
 	// After is the id of the token after which the list continues; "" means from the
 	// start.
 	After string
@@ -68,7 +70,7 @@ func (a *Authority) List(ctx context.Context, f ListFilter) ([]Token, error) {
 	var list []Token
 	err := a.writer.Store.View(ctx, func(r core.Reader) error {
 		return tokens.Scan(r, "", f.After, func(id string, rec *record) (bool, error) {
-			if rec == nil || !rec.within(f.Reaches) {
+			if rec == nil || !rec.within(f.Reaches) || rec.CreatedAt.Before(f.Since) {
 				return true, ctx.Err()
 			}
 			used, err := lastUsed(r, id)
@@ -101,16 +103,36 @@ func (a *Authority) State(t *Token) State { return t.State(a.now()) }
 
 // Active counts the tokens that are valid now.
 func (a *Authority) Active(ctx context.Context) (n int, err error) {
+	err = a.eachActive(ctx, func(*Token) { n++ })
+	return n, sdk.Wrap("count the tokens", err)
+}
+
+// LastingLifetime is the shortest lifetime of a token whose end somebody has to prepare for: two weeks.
+// A shorter one is made for a task, and nobody renews it.
+const LastingLifetime = 14 * 24 * time.Hour
+
+// NextExpiry is when the next of the valid tokens expires, of those that were made for
+// [LastingLifetime] or longer; zero if there is none.
+func (a *Authority) NextExpiry(ctx context.Context) (next time.Time, err error) {
+	err = a.eachActive(ctx, func(t *Token) {
+		if t.ExpiresAt.Sub(t.CreatedAt) >= LastingLifetime && (next.IsZero() || t.ExpiresAt.Before(next)) {
+			next = t.ExpiresAt
+		}
+	})
+	return next, sdk.Wrap("find the next token that expires", err)
+}
+
+// eachActive calls fn for each token that is valid now.
+func (a *Authority) eachActive(ctx context.Context, fn func(*Token)) error {
 	now := a.now()
-	err = a.writer.Store.View(ctx, func(r core.Reader) error {
+	return a.writer.Store.View(ctx, func(r core.Reader) error {
 		return tokens.Scan(r, "", "", func(_ string, rec *record) (bool, error) {
 			if rec != nil && rec.State(now) == Active {
-				n++
+				fn(&rec.Token)
 			}
 			return true, ctx.Err()
 		})
 	})
-	return n, sdk.Wrap("count the tokens", err)
 }
 
 // lastUsed is when a token was last used; zero if it never was, or that can't be read.

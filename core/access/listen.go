@@ -17,6 +17,9 @@ import (
 // share the one token that exists at first: so a server there needs encryption, and
 // credentials for each client.
 
+// DefaultListen is where a server listens by default: on this machine only.
+const DefaultListen = "127.0.0.1:7842"
+
 // Listen describes how a server is to be started.
 type Listen struct {
 	// Address is where it listens, as host:port. Without a host it means every address of
@@ -107,7 +110,15 @@ func (l *Listen) beyond() (bool, error) {
 
 func listenInvalid(address, problem string) error {
 	return sdk.Errorf(sdk.Invalid, "listen_invalid", "listen %q can't be used: %s", core.Cut(address), problem).
-		WithHint("write it like 127.0.0.1:7842").WithDetail("field", "listen")
+		WithHint("write it like %s", likeAddress(address)).WithDetail("field", "listen")
+}
+
+// likeAddress is an address as it is written: with the port that was given, if that was all.
+func likeAddress(given string) string {
+	if port, err := strconv.ParseUint(strings.TrimPrefix(given, ":"), 10, 16); err == nil {
+		return "127.0.0.1:" + strconv.FormatUint(port, 10)
+	}
+	return DefaultListen
 }
 
 // encryption is how the server is to be encrypted, and the problems of that.

@@ -46,6 +46,10 @@ type Token struct {
 	Subject    string       `json:"subject"`
 	Scopes     []core.Scope `json:"scopes"`
 	Namespaces []string     `json:"namespaces"`
+	// DefaultNamespace is the namespace of requests that name none.
+	DefaultNamespace string `json:"default_namespace,omitempty"`
+	// The models that it may ask with the scope model, and for how much.
+	core.ModelGrant
 	// Label describes what the token is for, for people.
 	Label string `json:"label,omitempty"`
 	// IssuedBy is the subject that made it. Revoking a token doesn't end tokens that were
@@ -80,7 +84,7 @@ func (t *Token) ended() time.Time {
 // caller is the caller that uses the token. Over a network nobody can choose another
 // name: the caller's label is the token's subject.
 func (t *Token) caller() core.Caller {
-	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Label: t.Subject, Until: t.ExpiresAt}
+	return core.Caller{Subject: t.Subject, Scopes: slices.Clip(t.Scopes), Namespaces: slices.Clip(t.Namespaces), Home: t.DefaultNamespace, Label: t.Subject, Grant: t.ModelGrant, Token: t.ID, Until: t.ExpiresAt}
 }
 
 // record is the stored form of a token. [Token.LastUsedAt] has its own key, so that a
@@ -109,6 +113,11 @@ type Request struct {
 	// Scopes and Namespaces are what it may be used for; both are required.
 	Scopes     []core.Scope
 	Namespaces []string
+	// DefaultNamespace is the namespace of requests that name none, which one of the patterns matches;
+	// "" means the first pattern's root.
+	DefaultNamespace string
+	// ModelGrant is what it may ask of models; it needs [core.ScopeModel].
+	core.ModelGrant
 	// Label describes what the token is for, for people, in up to [MaxLabel] bytes.
 	Label string
 	// Lifetime is from [MinLifetime] to [MaxLifetime], and ends no later than the caller that
@@ -152,6 +161,17 @@ func (q *Request) Check() error {
 			problems = append(problems, sdk.AsError(err).WithDetail("pointer", fmt.Sprintf("/namespaces/%d", i)))
 		}
 	}
+	if q.DefaultNamespace != "" {
+		if err := core.CheckNamespace(q.DefaultNamespace); err != nil {
+			problems = append(problems, sdk.AsError(err).WithDetail("field", "default_namespace"))
+		} else if !(core.Caller{Namespaces: q.Namespaces}).Reaches(q.DefaultNamespace) {
+			add("default_namespace", "default_namespace %s isn't in the token's namespaces", core.Cut(q.DefaultNamespace))
+		}
+	}
+	problems = append(problems, q.ModelGrant.Check())
+	if q.Bounded() && !slices.Contains(q.Scopes, core.ScopeModel) {
+		add("models", "models and budget are of the scope %s, which isn't among the scopes", core.ScopeModel)
+	}
 	q.ends = q.Lifetime != 0
 	if !q.ends {
 		q.Lifetime = DefaultLifetime
@@ -162,7 +182,11 @@ func (q *Request) Check() error {
 	if err := core.JoinErrors(problems...); err != nil {
 		return err
 	}
+	if q.DefaultNamespace == "" {
+		q.DefaultNamespace = core.PatternRoot(q.Namespaces[0])
+	}
 	q.Namespaces = slices.Compact(slices.Sorted(slices.Values(q.Namespaces)))
+	q.Models = slices.Compact(slices.Sorted(slices.Values(q.Models)))
 	q.Scopes = slices.DeleteFunc(core.Scopes(), func(s core.Scope) bool { return !slices.Contains(q.Scopes, s) })
 	return nil
 }
@@ -186,6 +210,19 @@ func (q *Request) within(c core.Caller, now time.Time) error {
 	}
 	q.Lifetime = left
 	return nil
+}
+
+// withinGrant refuses models that the caller that asks for the token may not ask itself. A caller with a
+// budget gives none: two tokens with its budget would be twice as much.
+func (q *Request) withinGrant(c core.Caller) error {
+	if !slices.Contains(q.Scopes, core.ScopeModel) || !c.Grant.Bounded() {
+		return nil
+	}
+	if c.Grant.Budget == nil && len(q.Models) > 0 && !slices.ContainsFunc(q.Models, func(name string) bool { return !c.Grant.MayAsk(name) }) {
+		return nil
+	}
+	return sdk.Errorf(sdk.Denied, "models_denied", "a token for models can't have more than the credential that makes it: its models, and no budget of its own").
+		WithHint("name models that you may ask yourself, or ask the operator").WithDetail("field", "models")
 }
 
 func (q *Request) scopeProblems() (problems []error) {

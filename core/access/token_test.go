@@ -28,7 +28,7 @@ func TestTokenMakesItsCaller(t *testing.T) {
 	c, err := g.Authenticate(g.ctx, string(issued.Secret))
 	g.must(err)
 	want := core.Caller{
-		Subject: "ci", Label: "ci", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeRun}, Namespaces: []string{"lab", "team/**"}, Until: issued.ExpiresAt,
+		Subject: "ci", Label: "ci", Scopes: []core.Scope{core.ScopeMemoryRead, core.ScopeRun}, Namespaces: []string{"lab", "team/**"}, Home: "team", Token: issued.ID, Until: issued.ExpiresAt,
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("the caller is %+v; want %+v", c, want)
@@ -344,6 +344,42 @@ func TestTokenListIsWhatWasIssued(t *testing.T) {
 			t.Errorf("find %.20q: %v", id, err)
 		}
 	}
+}
+
+// TestToken_NextExpiry is of the tokens that are valid, and that were made for two weeks or longer.
+func TestToken_NextExpiry(t *testing.T) {
+	const day = 24 * time.Hour
+	g := newGate(t)
+	issue := func(lifetime time.Duration) *access.Issued {
+		q := request()
+		q.Lifetime = lifetime
+		return g.issue(q)
+	}
+	want := func(what string, at time.Time) {
+		t.Helper()
+		if got, err := g.NextExpiry(g.ctx); err != nil || !got.Equal(at) {
+			t.Errorf("%s: %s, %v; want %s", what, got, err, at)
+		}
+	}
+	want("without a token", time.Time{})
+	issue(time.Hour)
+	issue(14*day - time.Minute)
+	want("made for a task", time.Time{})
+	last := issue(0)
+	want("made for the default", last.ExpiresAt)
+	two := issue(14 * day)
+	want("made for two weeks", two.ExpiresAt)
+	third := issue(15 * day)
+	want("another that ends later", two.ExpiresAt)
+	_, err := g.Revoke(g.ctx, two.ID)
+	g.must(err)
+	want("one that is revoked", third.ExpiresAt)
+	g.clock.Advance(15*day - 1)
+	want("just before it expires", third.ExpiresAt)
+	g.clock.Advance(1)
+	want("one that expired", last.ExpiresAt)
+	g.clock.Advance(access.DefaultLifetime)
+	want("all of them expired", time.Time{})
 }
 
 // TestTokenThatEndedIsDropped is for those that ended long ago, which a new one drops.

@@ -17,4 +17,6 @@
 // An id is a UUIDv7, so records are sorted by the time of their decision. The event of a
 // decision, in the stream decision/<point>, holds the digest of its record and no
 // content: a record may be deleted, and the chain stays intact.
+//
+// It is internal to Reflectory: its API may change in any release.
 package decisions

@@ -21,4 +21,6 @@
 //
 // It is the only package that imports the YAML library, whose time grows with the size of
 // the text, and which recurses to at most 10,000 levels.
+//
+// It is internal to Reflectory: its API may change in any release.
 package document

@@ -11,13 +11,16 @@ import (
 )
 
 // The limits that every purge or promotion must meet, whatever the policy's verdict. Only
-// named uses count.
+// named uses count; where a namespace experiments, and most uses of a memory may be others' merit, its effect
+// does in their place.
 const (
 	needRefs         = 1
 	needNamed        = 8
 	needSessions     = 2
 	needRevalidation = 0.6
 	needFailedTurns  = 3
+	needEffect       = 20 // of a memory whose uses may be others' merit: 1 of 20 useless ones reaches it at most
+	needSuccess      = 0.5
 )
 
 // Conditions returns the conditions of a purge or promotion that apply in addition to the
@@ -36,7 +39,12 @@ func Conditions(in *policypoint.GateInput, out policypoint.GateOutcome) []verdic
 	need("confidence", max(core.DefaultMinGateConfidence, in.MinConfidence), out.Confidence)
 	need("react_evidence_refs", needRefs, float64(in.React.Refs))
 	need("graph_evidence_refs", needRefs, float64(in.Graph.Refs))
-	if out.Verdict == policypoint.VerdictPromote {
+	switch {
+	case out.Verdict != policypoint.VerdictPromote:
+	case in.Tested:
+		need("effect_e_value", needEffect, in.Shown().EValue)
+		need("success_rate", needSuccess, 1-float64(in.Failures)/float64(max(1, in.Uses())))
+	default:
 		need("named_uses", needNamed, float64(in.Named))
 		need("sessions", needSessions, float64(in.NamedSessions))
 		if in.Gated {

@@ -12,4 +12,6 @@
 // [Gate.Decide] reads the evidence, asks the policy, and checks the conditions that every
 // purge or promotion must meet, whatever the policy's verdict. It only decides, and
 // writes nothing. [Explain] shows how a decision was made.
+//
+// It is internal to Reflectory: its API may change in any release.
 package gate

@@ -51,7 +51,7 @@ func (g *Gate) Decide(ctx context.Context, r core.Reader, c *verdict.GateCase) (
 		d = g.decide(ctx, r, c, in)
 		d.ReactRefs, d.GraphRefs = e.toolRefs, append([]string{}, e.graph.refs...)
 	}
-	d.Evidence = e.digest()
+	d.Evidence = e.digest(c.Effect)
 	d.Omega.UpstreamStatus, d.Omega.CodebaseVerification, d.Omega.RuntimeUtilityTrend =
 		in.Omega.UpstreamStatus, in.Omega.CodebaseVerification, in.Omega.RuntimeUtilityTrend
 	d.Omega.Notes = append(e.notes(), c.Notes...)
@@ -96,6 +96,7 @@ func (e *evidence) input(c *verdict.GateCase) *policypoint.GateInput {
 		RelevantTurns: s.RelevantTurns, Sessions: s.Sessions, LastOutcomeError: s.LastOutcomeError,
 		Q: s.Q, Utility: s.Utility, React: e.tools, Graph: e.graph.GraphEvidence, Omega: e.omega.above(c.Omega),
 		AgeTurns: m.AgeTurns(c.Turn), Gated: s.Gated || s.Revalidation != nil, Facts: policypoint.FactsOf(m),
+		Effect: c.Effect, Tested: c.Effect != nil && s.RidesAlong(),
 	}
 }
 
@@ -107,10 +108,14 @@ func (e *evidence) notes() []string {
 	return []string{e.omega.Note}
 }
 
-// digest identifies the evidence: if it changes, there is new evidence.
-func (e *evidence) digest() string {
+// digest identifies the evidence, with what a trial shows if there is one: if it changes, there is new evidence.
+func (e *evidence) digest(effect *core.Effect) string {
 	const length = 16 // hexadecimal digits: it only distinguishes the states of one memory
-	_, sum, _ := strings.Cut(core.Digest(jsontext.MustEncode([]any{e.tally.Outcomes, e.graph.refs, e.omega.Seq})), ":")
+	parts := []any{e.tally.Outcomes, e.graph.refs, e.omega.Seq}
+	if effect != nil && effect.With+effect.Without > 0 {
+		parts = append(parts, effect.With, effect.Without)
+	}
+	_, sum, _ := strings.Cut(core.Digest(jsontext.MustEncode(parts)), ":")
 	return sum[:length]
 }
 
@@ -218,7 +223,7 @@ func numbers(in *policypoint.GateInput, w *policypoint.GateWorkings) verdict.Gat
 		Utility: clamp(w.Figure(utilityFigure).Value), Frequency: w.Figure("frequency").Value, EvidenceTTL: w.Figure("evidence_ttl").Value, FailureRate: w.Figure("failure_rate").Value,
 		Uses: in.Uses(), Successes: in.Successes, Failures: in.Failures, Named: in.Named,
 		RelevantTurns: in.RelevantTurns, Sessions: in.Sessions,
-		MinimumConfidence: in.MinConfidence,
+		MinimumConfidence: in.MinConfidence, Effect: in.Effect,
 	}
 }
 

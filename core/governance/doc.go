@@ -13,4 +13,6 @@
 // # Keys
 //
 //	governance/<level>   a [Record], as JSON in exactly the form that Set writes
+//
+// It is internal to Reflectory: its API may change in any release.
 package governance

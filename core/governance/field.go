@@ -82,29 +82,42 @@ func Fields() []Field {
 			func(r *Record) **float64 { return &r.Reflection.Observations }, func(g *core.Governance, v float64) { g.Reflection.Observations = v }),
 		numbers("reflection.hours", "hours until a reflection is due; 0 is never", false, 0, maxHours, &due.Hours,
 			func(r *Record) **float64 { return &r.Reflection.Hours }, func(g *core.Governance, v float64) { g.Reflection.Hours = v }),
-		languageField(),
+		words("language", "the language of the texts, for stemming: "+strings.Join(core.Languages(), ", "), core.DefaultLanguage, core.Languages(),
+			func(r *Record) **string { return &r.Language }, func(g *core.Governance, v string) { g.Language = v }),
+		words("credit", "whose turns count for what a subject recalls: shared, everybody's within bounds; per_subject, its own where it has some", core.CreditShared, []string{core.CreditShared, core.CreditPerSubject},
+			func(r *Record) **string { return &r.Credit }, func(g *core.Governance, v string) { g.Credit = v }),
+		words("experiment", "whether memories under test are left out of turns by chance, on or off: 4 to 8 successes are lost for each that is decided, and up to a fifth while twenty are", core.ExperimentOff, []string{core.ExperimentOff, core.ExperimentOn},
+			func(r *Record) **string { return &r.Experiment }, func(g *core.Governance, v string) { g.Experiment = v }),
+		numbers("regret_budget", "how many successes the trial of a memory may cost", false, 0, maxWeight, number(core.DefaultRegretBudget),
+			func(r *Record) **float64 { return &r.RegretBudget }, func(g *core.Governance, v float64) { g.RegretBudget = v }),
 		numbers("max_staleness", "seconds by which a recall may lag behind other hosts' commits; 0 is no lag", false, 0, maxStaleness, number(0),
 			func(r *Record) **float64 { return &r.MaxStaleness },
 			func(g *core.Governance, v float64) { g.MaxStaleness = time.Duration(v * float64(time.Second)) }),
+		numbers("recall.min_p", "the lowest p of a memory that a recall counts as relevant; 0 counts all", false, 0, 1, number(core.DefaultMinP),
+			func(r *Record) **float64 { return &r.Recall.MinP }, func(g *core.Governance, v float64) { g.MinP = v }),
+		numbers("recall.cut", "the share of the best one's score and similarity below which a recall returns nothing more; 0 returns all, 0.8 only what is as near", false, 0, 1, number(core.DefaultCut),
+			func(r *Record) **float64 { return &r.Recall.Cut }, func(g *core.Governance, v float64) { g.Cut = v }),
+		numbers("injection.min_p", "the lowest p of a memory that goes into a prompt; 0 counts all", false, 0, 1, number(core.DefaultInjectionMinP),
+			func(r *Record) **float64 { return &r.Injection.MinP }, func(g *core.Governance, v float64) { g.InjectionMinP = v }),
 	}
 }
 
-func languageField() Field {
+// words is a field of words, stored in a slot of the record.
+func words(name, what, standard string, choices []string, slot func(*Record) **string, apply func(*core.Governance, string)) Field {
 	return Field{
-		Name: "language", What: "the language of the texts, for stemming: " + strings.Join(core.Languages(), ", "),
-		Default: &Scalar{text: core.DefaultLanguage}, Choices: core.Languages(),
+		Name: name, What: what, Default: &Scalar{text: standard}, Choices: choices,
 		of: func(r *Record) *Scalar {
-			if r.Language == nil {
-				return nil
+			if v := *slot(r); v != nil {
+				return &Scalar{text: *v}
 			}
-			return &Scalar{text: *r.Language}
+			return nil
 		},
 		set: func(r *Record, v *Scalar) {
-			if r.Language = nil; v != nil {
-				r.Language = &v.text
+			if *slot(r) = nil; v != nil {
+				*slot(r) = &v.text
 			}
 		},
-		apply: func(g *core.Governance, v Scalar) { g.Language = v.text },
+		apply: func(g *core.Governance, v Scalar) { apply(g, v.text) },
 	}
 }
 

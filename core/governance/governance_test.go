@@ -80,8 +80,8 @@ func (b *bench) events(stream string) (list []journal.Entry) {
 func TestDefaultsHoldWhereNothingIsSet(t *testing.T) {
 	want := &core.Governance{
 		Namespace: "a/b", MaxReflectionDepth: 3, DecidedBy: "default",
-		Retention: core.DefaultRetentionWeights(), MinGateConfidence: 0.7, Language: core.DefaultLanguage,
-		Reflection: core.ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24},
+		Retention: core.DefaultRetentionWeights(), MinGateConfidence: 0.7, Language: core.DefaultLanguage, Credit: core.CreditShared, Experiment: core.ExperimentOff, RegretBudget: 10,
+		Reflection: core.ReflectionThresholds{Importance: 150, Observations: 100, Hours: 24}, MinP: 0.15, InjectionMinP: 0.3, Cut: 0.4,
 	}
 	if diff := cmp.Diff(want, newBench(t).resolve("a/b")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -94,14 +94,16 @@ func TestEveryFieldReachesTheResult(t *testing.T) {
 		"retention.w_hit=0.1", "retention.w_utility=0.2", "retention.w_miss=0.3", "retention.w_stale=0.4",
 		"retention.active_threshold=0.6", "retention.revalidate_threshold=0.5", "retention.hysteresis=0.7",
 		"gate.min_confidence=0.9", "limits.max_memories=10", "limits.max_bytes=20", "limits.max_links_per_memory=30",
-		"reflection.importance=40.5", "reflection.observations=0", "reflection.hours=12", "language=french", "max_staleness=1.5",
+		"reflection.importance=40.5", "reflection.observations=0", "reflection.hours=12", "language=french", "credit=per_subject", "experiment=on", "regret_budget=20", "max_staleness=1.5",
+		"recall.min_p=0.2", "recall.cut=0.8", "injection.min_p=0",
 		"locked=max_reflection_depth")
 	one := 1
 	want := &core.Governance{
 		Namespace: "a/b", MaxReflectionDepth: 2, DecidedBy: "a", DepthLocked: true, RequireApprovalAbove: &one,
 		Retention:         core.RetentionWeights{Hit: 0.1, Utility: 0.2, Miss: 0.3, Stale: 0.4, Active: 0.6, Revalidate: 0.5, Hysteresis: 0.7},
 		MinGateConfidence: 0.9, Limits: core.NamespaceLimits{MaxMemories: 10, MaxBytes: 20, MaxLinksPerMemory: 30},
-		Reflection: core.ReflectionThresholds{Importance: 40.5, Hours: 12}, Language: "french", MaxStaleness: 1500 * time.Millisecond,
+		Reflection: core.ReflectionThresholds{Importance: 40.5, Hours: 12}, Language: "french", Credit: core.CreditPerSubject, Experiment: core.ExperimentOn, RegretBudget: 20, MaxStaleness: 1500 * time.Millisecond,
+		MinP: 0.2, Cut: 0.8,
 		Quotas: []core.Quota{
 			{Namespace: "a", Limit: core.QuotaMemories, Most: 10, Level: "a"}, {Namespace: "a", Limit: core.QuotaBytes, Most: 20, Level: "a"},
 		},
@@ -164,7 +166,8 @@ func TestTheCap(t *testing.T) {
 func TestALockHoldsForEveryField(t *testing.T) {
 	values := map[string][2]string{
 		"gate.min_confidence": {"0.8", "0.9"}, "retention.active_threshold": {"0.5", "0.6"}, "retention.revalidate_threshold": {"0.1", "0.05"},
-		"language": {"french", "none"},
+		"language": {"french", "none"}, "credit": {core.CreditPerSubject, core.CreditShared}, "experiment": {core.ExperimentOn, core.ExperimentOff},
+		"recall.min_p": {"0", "1"}, "recall.cut": {"0", "1"}, "injection.min_p": {"0", "1"},
 	}
 	for _, f := range governance.Fields() {
 		value, ok := values[f.Name]

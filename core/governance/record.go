@@ -27,9 +27,19 @@ type Record struct {
 	Limits               Limits     `json:"limits,omitzero"`
 	Reflection           Reflection `json:"reflection,omitzero"`
 	Language             *string    `json:"language,omitempty"`
+	// Credit is whose turns count for what a subject recalls: shared, everybody's within bounds, or
+	// per_subject, its own where it has some.
+	Credit *string `json:"credit,omitempty"`
+	// Experiment is whether memories under test are left out of turns by chance, on or off, and
+	// RegretBudget is how many successes a trial may cost.
+	Experiment   *string  `json:"experiment,omitempty"`
+	RegretBudget *float64 `json:"regret_budget,omitempty"`
 	// MaxStaleness is for how many seconds a recall may miss what other hosts commit; 0 misses
 	// nothing.
 	MaxStaleness *float64 `json:"max_staleness,omitempty"`
+	// Recall is for what is recalled, and Injection for what goes into prompts.
+	Recall    Recall    `json:"recall,omitzero"`
+	Injection Injection `json:"injection,omitzero"`
 	// Locked are fields, or groups such as "retention", that no level below may set.
 	Locked []string `json:"locked,omitempty"`
 }
@@ -62,6 +72,20 @@ type Reflection struct {
 	Importance   *float64 `json:"importance,omitempty"`
 	Observations *float64 `json:"observations,omitempty"`
 	Hours        *float64 `json:"hours,omitempty"`
+}
+
+// Recall is what a recall returns.
+type Recall struct {
+	// MinP is the lowest p of what is relevant; 0 is all.
+	MinP *float64 `json:"min_p,omitempty"`
+	// Cut is the share of the best one below which nothing more is returned; 0 returns all.
+	Cut *float64 `json:"cut,omitempty"`
+}
+
+// Injection is what goes into prompts.
+type Injection struct {
+	// MinP is the lowest p of it; 0 is all.
+	MinP *float64 `json:"min_p,omitempty"`
 }
 
 // empty is whether the record sets nothing.

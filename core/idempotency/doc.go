@@ -13,7 +13,7 @@
 //
 //   - no claim: nothing was done, and the next call is the first;
 //   - a claim without a mark: nothing was written, and the next call takes it over;
-//   - a mark without an outcome: something was written, perhaps everything. A call that changes nothing more when it is repeated is repeated, and has the outcome of the first. Any other call is refused, with the reason "outcome_unknown", until the key expires. It is never done twice;
+//   - a mark without an outcome: something was written, perhaps everything. A call that changes nothing more when it is repeated, since what it makes carries the claim's name, is repeated, and has the outcome of the first. Any other call is refused, with the reason "outcome_unknown", until the key expires. It is never done twice;
 //   - an outcome: it is given again.
 //
 // A claim whose host is gone is recognised by its owner, since each host that opens a store
@@ -34,4 +34,6 @@
 //
 // An outcome may quote a memory, and the digest of a request may prove one's text. So a
 // purge of the memory removes both, and leaves only that the key was used.
+//
+// It is internal to Reflectory: its API may change in any release.
 package idempotency

@@ -189,6 +189,10 @@ type Claim struct {
 	ended   chan struct{}
 }
 
+// Name is a name for what the call makes, which no other call has. A call that is repeated after a
+// crash has the name that it had before, and so finds what it made.
+func (c *Claim) Name() string { return "call/" + c.salt }
+
 func (c *Claim) sameAs(r *Request) bool {
 	return c.request.Operation == r.Operation && bytes.Equal(c.request.Body, r.Body)
 }
@@ -216,7 +220,15 @@ func (k *Keys) Begin(ctx context.Context, r *Request, namespaces []string) (*Cla
 		if err := k.sweep(tx); err != nil {
 			return err
 		}
+		before, err := records.Get(tx, c.digest)
+		if err != nil {
+			return err
+		}
 		c.record.At = k.Clock.Now().UnixNano()
+		if before != nil && before.State == written { // it is repeated by the name that it had
+			c.salt, c.record.At = before.Salt, before.At
+		}
+		c.record.Salt = c.salt
 		return records.Put(tx, c.digest, &c.record)
 	})
 	if err != nil || out != nil {

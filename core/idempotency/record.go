@@ -26,9 +26,9 @@ type record struct {
 	Operation string `json:"operation"`
 	// Owner is the host that claimed it. It has no meaning once the call is done.
 	Owner string `json:"owner"`
-	// Salt and Request tell one request from another: the second is an HMAC-SHA-256 of
-	// the request under the first. They are here only once it is done: until then it isn't
-	// known which memory's purge has to remove them.
+	// Salt is random, and names what the call makes. Request is an HMAC-SHA-256 of the request
+	// under it, to tell one request from another. It is here only once the call is done: until then
+	// it isn't known which memory's purge has to remove it.
 	Salt    string `json:"salt,omitempty"`
 	Request string `json:"request,omitempty"`
 	// Memories are the memories whose texts may be in the outcome, sorted.

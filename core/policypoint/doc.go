@@ -6,4 +6,6 @@
 //
 // Decisions are counted by a word for their outcome. A point has few words, and they are
 // fixed, so no text that a policy may choose freely is used.
+//
+// It is internal to Reflectory: its API may change in any release.
 package policypoint

@@ -1,5 +1,7 @@
 package policypoint
 
+import "github.com/reflectory/reflectory/core"
+
 // GateInput is what the gate's policy sees of a memory.
 type GateInput struct {
 	Namespace                     string
@@ -26,6 +28,18 @@ type GateInput struct {
 	// Gated is whether the gate ever decided on it.
 	Gated bool
 	Facts MemoryFacts
+	// Effect is what its trial shows; nil unless its namespace experiments. Tested is whether nothing else
+	// promotes it there, since its uses may be other memories' merit.
+	Effect *core.Effect
+	Tested bool
+}
+
+// Shown is what its trial shows: of no trial, that nothing is known.
+func (in *GateInput) Shown() core.Effect {
+	if in.Effect == nil {
+		return core.Effect{Low: -1, High: 1, EValue: 1}
+	}
+	return *in.Effect
 }
 
 // Uses counts the turns in which the memory was used.

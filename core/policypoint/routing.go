@@ -3,8 +3,8 @@ package policypoint
 // RoutingInput is what the routing policy sees of the best candidate.
 type RoutingInput struct {
 	Namespace string
-	// Score is the score of the match alone, FinalScore includes the success rate.
-	Score, SuccessRate, FinalScore float64
+	// Score is the score of the match alone, FinalScore includes the failure rate.
+	Score, FailureRate, FinalScore float64
 	// Lead is how far ahead of the next candidate it is; FinalScore if there is no other.
 	Lead       float64
 	Candidates int64

@@ -4,4 +4,6 @@
 // key that names the set in force. A transaction in which a policy decides reads that key,
 // so that it can't be committed once another set is in force. This depends only on the order
 // of commits, not on a clock or a notification.
+//
+// It is internal to Reflectory: its API may change in any release.
 package policyset

@@ -15,4 +15,9 @@
 // borrowed it, counted from before the transaction that lent it. For the record, it counts as
 // unused until so many windows have passed that it must have ended. All that this needs is that a
 // second is equally long on each host.
+//
+// A [Spending] counts what names use of a daily budget instead, such as tokens of models: that must
+// outlive the host, so it is always in the store.
+//
+// It is internal to Reflectory: its API may change in any release.
 package rate

@@ -33,8 +33,8 @@ var rates = table.Kind[record]{Part: "rates", Prefix: prefix,
 		return ""
 	}}
 
-// Checker checks the records of what is lent.
-func Checker() core.Rebuilder { return table.Part{&rates} }
+// Checker checks the records of what is lent, and of what was used.
+func Checker() core.Rebuilder { return table.Part{&rates, &spent} }
 
 // terms are how much is lent, and for how long.
 type terms struct {

@@ -1,6 +1,8 @@
 // Package defaults holds the policy files that decide if no file of the operator does,
 // each with its test cases. They say in CEL what the documentation says in words, and can
 // be copied as a starting point.
+//
+// It is internal to Reflectory: its API may change in any release.
 package defaults
 
 import "embed"

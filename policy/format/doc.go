@@ -26,4 +26,6 @@
 // Expressions are the scalars of the file, unchanged. In block scalars, both | and >,
 // they keep their line ends and indentation, so that every error has its true line and
 // column.
+//
+// It is internal to Reflectory: its API may change in any release.
 package format

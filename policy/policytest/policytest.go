@@ -2,6 +2,8 @@
 // gate/strict.yaml are in gate/strict_test.yaml. Each policy is tested alone, with the
 // inputs that a case names and everything else empty. A report shows which conditions
 // were true, and which were false, in some case.
+//
+// It is internal to Reflectory: its API may change in any release.
 package policytest
 
 import (

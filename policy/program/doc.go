@@ -4,4 +4,6 @@
 // makes one big expression of them, which loses that.
 //
 // It is the one package of the host that uses cel-go, and exports none of its types.
+//
+// It is internal to Reflectory: its API may change in any release.
 package program

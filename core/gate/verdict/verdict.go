@@ -21,6 +21,8 @@ type GateCase struct {
 	// Notes has a line for each.
 	Omega policypoint.OmegaFactors
 	Notes []string
+	// Effect is what its trial shows; nil unless its namespace experiments.
+	Effect *core.Effect
 	// Erase is the reason for a requested erasure; "" if none was requested.
 	Erase string
 }
@@ -36,7 +38,7 @@ type GateDecision struct {
 	GraphRefs  []string    `json:"graph_evidence_refs"`
 	Omega      OmegaRecord `json:"omega_factors"`
 	Reason     string      `json:"reason"`
-	// NextAction is purge, retain or promote.
+	// NextAction is purge, retain, promote or demote.
 	NextAction string `json:"next_action"`
 	// Evidence is a digest that identifies the evidence: if it changes, there is new
 	// evidence.
@@ -82,6 +84,7 @@ const (
 	NextPurge   = "purge"
 	NextRetain  = "retain"
 	NextPromote = "promote"
+	NextDemote  = "demote"
 )
 
 // OmegaRecord has the factors of a decision; null is an absent factor.
@@ -148,6 +151,8 @@ type GateNumbers struct {
 	Sessions          int64   `json:"sessions"`
 	FailureRate       float64 `json:"failure_rate"`
 	MinimumConfidence float64 `json:"minimum_confidence"`
+	// Effect is what the memory's trial shows; nil if there is none.
+	Effect *core.Effect `json:"effect,omitempty"`
 }
 
 // Gate decides whether a memory is kept, purged or promoted. It only decides:
