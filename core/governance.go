@@ -8,6 +8,19 @@ const DefaultMaxReflectionDepth = 3
 // DefaultMinGateConfidence is the least confidence of a purge or promotion.
 const DefaultMinGateConfidence = 0.7
 
+// Whose turns count for the order in which a subject recalls memories: everybody's, within bounds, or its
+// own where it has some, for a namespace whose users need opposite things.
+const (
+	CreditShared     = "shared" // the default
+	CreditPerSubject = "per_subject"
+)
+
+// Whether memories under test are left out of turns by chance, to see what they contribute.
+const (
+	ExperimentOn  = "on"
+	ExperimentOff = "off" // the default
+)
+
 // DefaultLanguage is the language if no namespace sets one.
 const DefaultLanguage = "auto"
 
@@ -19,6 +32,15 @@ func Languages() []string {
 		"portuguese", "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
 	}
 }
+
+// DefaultMinP and DefaultInjectionMinP are the lowest p of what is relevant if no namespace sets them.
+const (
+	DefaultMinP          = 0.15
+	DefaultInjectionMinP = 0.3
+	// DefaultCut is the share of the best below which nothing is returned. At 0.5 recall loses .02 of what
+	// it finds in make recall-quality.
+	DefaultCut = 0.4
+)
 
 // NamespaceLimits bound the contents of a namespace; 0 is no limit.
 type NamespaceLimits struct {
@@ -69,9 +91,21 @@ type Governance struct {
 	// Language is the language in which the words of memories are stemmed, one of
 	// [Languages].
 	Language string
+	// Credit is [CreditShared] or [CreditPerSubject].
+	Credit string
+	// Experiment is [ExperimentOn] or [ExperimentOff], and RegretBudget how many successes the trial of a
+	// memory may cost.
+	Experiment   string
+	RegretBudget float64
 	// MaxStaleness is how long a recall may rely on its last look at what other hosts
 	// committed; 0 makes each recall look again.
 	MaxStaleness time.Duration
+	// MinP is the lowest p at which a memory counts as relevant in a recall, and InjectionMinP the lowest
+	// at which it goes into a prompt; 0 counts all.
+	MinP, InjectionMinP float64
+	// Cut is the share of the best one's score, and of the best similarity, below both of which a recall
+	// returns nothing more; 0 returns all.
+	Cut float64
 	// SetBy is the level that set each field, by the field's name, such as
 	// "limits.max_memories". It doesn't have fields with their built-in default.
 	SetBy map[string]string

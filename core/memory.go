@@ -151,9 +151,10 @@ func (m *Memory) AgeTurns(turn int64) int64 {
 	return turn - m.CreatedTurn
 }
 
-// Window is a memory's last offers, the oldest first: those since its tenth-last use, at most 40. Each
-// is a letter (o for an offer that wasn't used, s, p and f for a use that succeeded, succeeded partly and
-// failed) and five letters for the subject whose turn it was, which don't show its name.
+// Window is a memory's last offers, the oldest first: of each subject those since its tenth-last use, at
+// most 40 in all. First comes w with the subject that wrote it, if that is known. Each is a letter (o for an
+// offer that wasn't used, s, p and f for a use that succeeded, succeeded partly and failed) and five letters
+// for the subject whose turn it was, which don't show its name.
 type Window string
 
 // Signals are what the use of a memory has shown. Only turns change them, never time
@@ -183,6 +184,8 @@ type Signals struct {
 	// referred to the recall. AssumedFailures counts the assumed uses that failed.
 	Assumed         int64 `json:"assumed_count,omitempty"`
 	AssumedFailures int64 `json:"assumed_failure_count,omitempty"`
+	// Shared counts the named uses of turns that named other memories too, which may be what helped.
+	Shared int64 `json:"shared_count,omitempty"`
 	// RelevantTurns counts the turns in which recall returned it.
 	RelevantTurns int64 `json:"relevant_turns"`
 	// CooledAt is how many relevant turns it had when it last cooled, CoolingWait how
@@ -217,6 +220,9 @@ func (s *Signals) Uses() int64 { return s.Successes + s.Partials + s.Failures }
 
 // Named counts the named uses.
 func (s *Signals) Named() int64 { return s.Uses() - s.Assumed }
+
+// RidesAlong reports whether most uses may be other memories' merit: they were shared, assumed or inferred.
+func (s *Signals) RidesAlong() bool { return 2*(s.Shared+s.Assumed) > s.Uses() }
 
 // NamedFailures counts the named uses that failed.
 func (s *Signals) NamedFailures() int64 { return s.Failures - s.AssumedFailures }
@@ -254,7 +260,7 @@ const (
 )
 
 // Knowledge is what a promoted memory became: long-term and stable. It never changes, but
-// another entry may supersede it.
+// another entry may supersede it, and it falls if the memory keeps failing.
 type Knowledge struct {
 	ID        string `json:"id"`
 	Namespace string `json:"namespace"`
@@ -266,9 +272,14 @@ type Knowledge struct {
 	PromotedFrom string `json:"promoted_from"`
 	DecisionID   string `json:"decision_id"`
 	// SupersededBy is the entry that replaced it.
-	SupersededBy string    `json:"superseded_by,omitempty"`
-	CreatedAt    time.Time `json:"created_at"`
+	SupersededBy string `json:"superseded_by,omitempty"`
+	// DemotedBy is the gate's decision by which it fell, since the memory that it came from kept failing.
+	DemotedBy string    `json:"demoted_by,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
 }
+
+// Holds reports whether nothing replaced the entry, and it didn't fall.
+func (k *Knowledge) Holds() bool { return k.SupersededBy == "" && k.DemotedBy == "" }
 
 // Recaller recalls memories for plugins, read only.
 type Recaller interface {

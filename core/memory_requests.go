@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // ObserveRequest asks for a new memory. A missing field has the default that its comment
 // names.
 type ObserveRequest struct {
@@ -12,6 +14,9 @@ type ObserveRequest struct {
 	Title   string `json:"title,omitempty"`
 	Content string `json:"content"`
 	Attributes
+	// Supersedes are memories that this one corrects or replaces, at most [MaxRelated]: it is linked
+	// to them in the same transaction, and recall leaves them out.
+	Supersedes []string `json:"supersedes,omitempty"`
 	// IdempotencyKey makes a repetition return the first outcome.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
@@ -54,6 +59,17 @@ type RecallRequest struct {
 	RecallFilter
 	// Limit is how many are returned at most; 0 is the default of 5.
 	Limit int `json:"limit,omitempty"`
+	// MinP is the lowest p of a memory that counts as relevant, from 0 to 1; nil is what the settings of
+	// each namespace say. 0 counts all.
+	MinP *float64 `json:"min_p,omitempty"`
+	// ForPrompt is whether the result goes into a prompt, for which the settings demand more.
+	ForPrompt bool `json:"-"`
+	// InHistory is whether later turns of the session see what this one is given, as in a conversation: a
+	// memory under test is then left out of the whole session. Given are memories that the turn is given
+	// anyway, so leaving them out would show nothing; Anchored is whether nothing recalled may be left out.
+	InHistory bool     `json:"-"`
+	Given     []string `json:"-"`
+	Anchored  bool     `json:"-"`
 }
 
 // RecallFilter selects what a recall may return. A zero field selects all.
@@ -71,6 +87,13 @@ type RecallFilter struct {
 	// IncludeSuperseded includes memories that another recallable memory, or one that was
 	// purged, supersedes.
 	IncludeSuperseded bool `json:"include_superseded,omitempty"`
+	// From and To leave out memories of what happened before From, or at To and later; of a memory that
+	// doesn't say when it happened, the time at which it was stored counts.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+	// AsOf searches what was known at that time: memories that were stored by then, and that none stored
+	// by then supersedes. What was archived or purged since isn't known any more.
+	AsOf time.Time `json:"as_of,omitzero"`
 }
 
 // RecallResult is what a recall returned, the best first.
@@ -78,8 +101,16 @@ type RecallResult struct {
 	Session  string     `json:"session,omitempty"`
 	Turn     int64      `json:"turn,omitempty"`
 	Memories []Recalled `json:"memories"`
+	// Answerable is whether some memory answers the query, with p ≥ 0.5.
+	Answerable bool `json:"answerable"`
+	// NothingRelevant is whether no memory is relevant: none has the lowest p that the request or the
+	// settings demand. Memories then has the nearest two at most.
+	NothingRelevant bool `json:"nothing_relevant,omitempty"`
 	// EmbeddingFailure is the reason why only words were used, if there is an embedder.
 	EmbeddingFailure string `json:"embedding_failure,omitempty"`
+	// Withheld are memories under test that were left out by chance, one at most. No surface shows it to
+	// who asked.
+	Withheld []string `json:"-"`
 }
 
 // Recalled is a memory with the reasons for its rank.
@@ -91,7 +122,11 @@ type Recalled struct {
 	// Rank counts from 0.
 	Rank  int     `json:"rank"`
 	Score float64 `json:"score"`
-	Why   Reasons `json:"why"`
+	// P is how probably it is relevant, from 0 to 1, by its words and by how it did lately. It is
+	// calibrated: of memories with a p of 0.3, about 3 in 10 are. Where a model's vectors were compared, it
+	// knows nothing of these, and nothing is left out for it.
+	P   float64 `json:"p"`
+	Why Reasons `json:"why"`
 	// SupersededBy and ContradictedBy are the recallable memories that supersede or
 	// contradict it, at most [MaxRelated] each; "purged" stands for those that superseded it
 	// and were purged.
@@ -104,6 +139,12 @@ type Recalled struct {
 	SameAs []string `json:"same_as,omitempty"`
 	// KnowledgeID is the knowledge that a promoted memory became.
 	KnowledgeID string `json:"knowledge_id,omitempty"`
+	// Record is how it did lately for the caller, as prompts say it: such as "proven 4 of 5".
+	Record string `json:"record,omitempty"`
+	// Question is the memory before it of its source, if that is a question.
+	Question string `json:"question,omitempty"`
+	// About are the memories that it reflects on, at most [MaxRelated].
+	About []string `json:"reflects_on,omitempty"`
 	// Archived is whether it is from the archive, which is searched where the memories in use have
 	// no answer. A feedback that names it as used restores it.
 	Archived bool `json:"archived,omitempty"`
@@ -181,7 +222,7 @@ type FeedbackRequest struct {
 	Used         []string      `json:"used,omitempty"`
 	Assumed      []string      `json:"assumed,omitempty"`
 	ToolOutcomes []ToolOutcome `json:"tool_outcomes,omitempty"`
-	// Reply is what the turn produced: its answer, tool calls or patch, of at most 1,048,576 bytes. If no
+	// Reply is what the turn produced: its answer, tool calls or patch (limit 1,048,576 bytes). If no
 	// memories are named, the reply shows which were used: it has something of them that neither the
 	// query nor another memory could have given. Such a use earns half the credit of a named one, and
 	// takes the place of assumed ones. The reply isn't stored.
@@ -232,6 +273,8 @@ type FeedbackItem struct {
 	Used bool   `json:"used"`
 	// Assumed is whether the use wasn't named.
 	Assumed bool `json:"assumed,omitempty"`
+	// Shared is whether the use was named, and other memories were too.
+	Shared bool `json:"shared,omitempty"`
 	// PassedOver is whether the turn didn't use it although it was as near to the query as what was
 	// used, or, if the turn failed and used nothing, nearly as near as the nearest. It then ranks
 	// lower for a while.

@@ -122,6 +122,11 @@ func CheckNamespacePattern(pattern string) error {
 	return CheckNamespace(strings.TrimSuffix(pattern, "/**"))
 }
 
+// PatternRoot is the highest namespace that a pattern matches; "" for **.
+func PatternRoot(pattern string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(pattern, "**"), "/")
+}
+
 // NamespaceMatches reports whether a pattern matches a namespace: a/b matches only
 // itself, a/** matches a and everything below it, ** matches everything.
 func NamespaceMatches(namespace, pattern string) bool {

@@ -38,4 +38,6 @@
 // written ("sha256:…"), and "" for the first entry. The subject is left out if there is
 // none, so that entries from before there were subjects keep their hashes; since every
 // text is preceded by its length, the two forms can't be confused.
+//
+// It is internal to Reflectory: its API may change in any release.
 package journal

@@ -128,6 +128,14 @@ type MemoryPromoted struct {
 	SummaryFailure string `json:"summary_failure,omitempty"`
 }
 
+// KnowledgeDemoted records that an entry fell: the memory that it came from kept failing.
+type KnowledgeDemoted struct {
+	Gated
+	KnowledgeID string `json:"knowledge_id"`
+	// PromotedBy is the decision that had made it knowledge.
+	PromotedBy string `json:"promoted_by"`
+}
+
 // KnowledgeSuperseded records that an entry superseded another.
 type KnowledgeSuperseded struct {
 	KnowledgeID string `json:"knowledge_id"`
@@ -144,12 +152,13 @@ func (RevalidateStarted) eventType() string   { return "agent.memory.revalidate.
 func (RevalidateDecision) eventType() string  { return "agent.memory.revalidate.decision" }
 func (MemoryPurged) eventType() string        { return "agent.memory.purged" }
 func (MemoryPromoted) eventType() string      { return "agent.memory.promoted" }
+func (KnowledgeDemoted) eventType() string    { return "agent.knowledge.demoted" }
 func (KnowledgeSuperseded) eventType() string { return "agent.knowledge.superseded" }
 
 // lifecycleEvents has one event of each type above, for the catalogue.
 func lifecycleEvents() []Event {
 	return []Event{
 		MemoryRecalled{}, EvolutionApplied{}, LifecycleRefused{}, LifecycleHalted{}, MemorySwept{},
-		RevalidateStarted{}, RevalidateDecision{}, MemoryPurged{}, MemoryPromoted{}, KnowledgeSuperseded{},
+		RevalidateStarted{}, RevalidateDecision{}, MemoryPurged{}, MemoryPromoted{}, KnowledgeDemoted{}, KnowledgeSuperseded{},
 	}
 }

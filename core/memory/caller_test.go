@@ -382,7 +382,7 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
 		FindPending Promotion RecallKnowledge SessionHead SessionContext Session Sessions Lineage Get Chosen Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
-		Counts Purged Each GateWaiting RecallAmong Reflected Sources States Contradictions DreamDue DreamRuns DreamTexts FindDream GetDream PlanDream`)
+		Counts Purged Each GateWaiting Infer FeedbackInferred RecallAmong Reflected Sources States Contradictions DreamDue DreamRuns DreamTexts FindDream GetDream PlanDream`)
 	tests := strings.Fields("RecordTurn MoveByDream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, empty(t), nil)
 	for _, part := range []any{g.Memories, g.evidence, g.settings} {

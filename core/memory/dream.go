@@ -405,8 +405,9 @@ func skips(in *snapshot, last time.Time) string {
 }
 
 // List returns the runs and plans of a namespace, the newest first, without their plans,
-// at most limit, after the run with an id; "" begins with the newest.
-func (ds *Dreams) List(ctx context.Context, namespace, after string, limit int) (list []*DreamRun, more bool, err error) {
+// at most limit, after the run with an id; "" begins with the newest. What was planned before since
+// is left out.
+func (ds *Dreams) List(ctx context.Context, namespace string, since time.Time, after string, limit int) (list []*DreamRun, more bool, err error) {
 	err = ds.records.View(ctx, func(r core.Reader) error {
 		list, more = []*DreamRun{}, false
 		from := after == ""
@@ -415,6 +416,8 @@ func (ds *Dreams) List(ctx context.Context, namespace, after string, limit int) 
 			case !from:
 				from = d.ID == after
 				return true, ctx.Err()
+			case d.PlannedAt.Before(since): // the newest come first
+				return false, nil
 			case len(list) == limit:
 				more = true
 				return false, nil

@@ -319,7 +319,7 @@ func TestDream_Modes(t *testing.T) {
 	if got := pass(""); got != memory.NotEnoughRecords {
 		t.Errorf("four records: %q", got)
 	}
-	if runs, _, err := w.Dreams.List(t.Context(), "ns", "", 10); err != nil || len(runs) != 0 || w.events("agent.dream.completed") != 0 {
+	if runs, _, err := w.Dreams.List(t.Context(), "ns", time.Time{}, "", 10); err != nil || len(runs) != 0 || w.events("agent.dream.completed") != 0 {
 		t.Errorf("what was skipped is a run: %+v, %v", runs, err)
 	}
 	w.observe(t, core.ObserveRequest{Content: "one more"})

@@ -14,7 +14,7 @@ import (
 func (m *Memories) RecordTurn(ctx context.Context, session string, number int64, results []core.Recalled) error {
 	by := &turn.Recall{TurnRef: core.TurnRef{Session: session, Turn: number}, Namespace: "ns"}
 	return m.records.Update(ctx, func(t *record.Tx) error {
-		_, err := turn.Record(t, by, results)
+		_, _, err := m.turns.Record(t, by, results)
 		return err
 	})
 }

@@ -122,7 +122,7 @@ func (g governor) Resolve(_ core.Reader, namespace string) (*core.Governance, er
 	if !set {
 		settings.MaxReflectionDepth, settings.DecidedBy = core.DefaultMaxReflectionDepth, "default"
 	}
-	settings.MinGateConfidence = core.DefaultMinGateConfidence
+	settings.MinGateConfidence, settings.Cut = core.DefaultMinGateConfidence, core.DefaultCut
 	settings.Retention = core.DefaultRetentionWeights()
 	return &settings, nil
 }

@@ -199,6 +199,7 @@ func (h *hosts) decide(t *testing.T, g *governed) error {
 // TestHosts_RecallTheSame compares, byte by byte, what two hosts recall after each of 160
 // random operations, or 400 in a stress run, of either, and now and then with a host that has just started.
 func TestHosts_RecallTheSame(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

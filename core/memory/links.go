@@ -188,7 +188,7 @@ func linksFull(g *core.Governance, id, namespace string) error {
 // first, at most 1,000 of each.
 func (m *Memories) Links(ctx context.Context, id string) (from, to []core.Link, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
-		if _, err := record.Read(r, id); err != nil {
+		if _, err := record.Namespace(r, id); err != nil {
 			return err
 		}
 		from, to, err = readLinks(r, id)

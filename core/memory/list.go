@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
@@ -34,6 +35,11 @@ type ListFilter struct {
 	States  []core.MemoryState
 	Tags    []string
 	AgentID string
+	// Current leaves out what recall doesn't return: memories in states that aren't recalled, and
+	// those that another memory supersedes.
+	Current bool
+	// Since leaves out memories that were written before; the zero time selects all.
+	Since time.Time
 	// Limit is how many are returned at most: 0 means [DefaultListLimit], and the limit
 	// is [MaxListLimit].
 	Limit int
@@ -190,7 +196,15 @@ func (p *pager) read(r core.Reader, namespace string, after []byte) (done bool, 
 		if err != nil {
 			return false, err
 		}
-		if p.filter.fits(m) {
+		fits := p.filter.fits(m)
+		if fits && p.filter.Current {
+			by, err := relatedBy(r, m.ID, core.RelationSupersedes, superseder)
+			if err != nil {
+				return false, err
+			}
+			fits = len(by) == 0 && m.State.Recallable()
+		}
+		if fits {
 			p.page.Memories = append(p.page.Memories, m)
 		}
 		p.examined++
@@ -220,7 +234,7 @@ func (f *ListFilter) index(namespace string) []byte {
 func (f *ListFilter) fits(m *core.Memory) bool {
 	return (len(f.Kinds) == 0 || slices.Contains(f.Kinds, m.Kind)) &&
 		(len(f.States) == 0 || slices.Contains(f.States, m.State)) &&
-		(f.AgentID == "" || f.AgentID == m.AgentID) &&
+		(f.AgentID == "" || f.AgentID == m.AgentID) && !m.CreatedAt.Before(f.Since) &&
 		!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(m.Tags, tag) })
 }
 

@@ -26,13 +26,17 @@ func TestModelOfLives(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
-	p := newModelPlan()
+	p := newModelPlan(100 * modelOps)
 	real := func(o *memory.Options) {
 		o.Retention, o.Reflection, o.Gate, o.DeferGate = defaults(), defaults(), gate.New(defaults()), true
 	}
 	engines := []*governed{newGoverned(t, empty(t), real), newGoverned(t, openPebble(t), real)}
+	for _, g := range engines {
+		_, err := g.settings.Set(t.Context(), experiments, "experiment=on", "regret_budget=6")
+		must(t, err)
+	}
 	l := &lives{
-		r: rand.New(rand.NewPCG(36, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
+		r: rand.New(rand.NewPCG(21, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
 		counters: map[string]int64{}, current: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
 	}
 	for i := range p.ops {
@@ -55,11 +59,11 @@ func TestModelOfLives(t *testing.T) {
 	}
 	t.Logf("%v", l.came)
 	for came, n := range map[string]int{
-		"gate retain": 5, "gate purge": 1, "gate promote": 1, "gate state_conflict": 5, "feedback duplicate": 50,
-		"dream archived": 2, "dream consolidated": 2, "restore active": 5, "sweep ": 10, "reflect source_purged": 1,
+		"gate retain": 5, "gate purge": 1, "gate promote": 1, "gate demote": 1, "recall withheld": 1, "feedback inferred": 5, "gate state_conflict": 5, "feedback duplicate": 50,
+		"dream archived": 2, "dream consolidated": 2, "restore active": 5, "sweep ": 8, "reflect source_purged": 1,
 	} {
-		if l.came[came] < n*p.ops/modelOps {
-			t.Errorf("%s came %d times, want %d", came, l.came[came], n*p.ops/modelOps)
+		if l.came[came] < n*min(p.ops, 3*modelOps)/modelOps {
+			t.Errorf("%s came %d times, want %d", came, l.came[came], n*min(p.ops, 3*modelOps)/modelOps)
 		}
 	}
 }
@@ -77,6 +81,8 @@ type lives struct {
 	// subject is a word of all that is stored and asked for now. With modelOps operations
 	// comes another, or what was promoted would be recalled ever after, and little else.
 	subject string
+	// late is whether the world has changed since: what was good isn't any more.
+	late bool
 }
 
 // offer is what a turn's recalls returned.
@@ -84,6 +90,9 @@ type offer struct {
 	items []core.Recalled
 	of    []int
 	done  *core.FeedbackResult
+	// under are the memories that were under test in it, and without the one that was left out.
+	under   []string
+	without string
 }
 
 // lifeOp is an operation: run returns what an engine answers, and judge applies
@@ -104,10 +113,12 @@ type lifeAnswer struct {
 	ID       string
 	Depth    int
 	Turn     int64
+	Withheld []string
+	Nothing  bool
 }
 
 func (l *lives) draw(i int) lifeOp {
-	l.subject = fmt.Sprint("subject", i/modelOps)
+	l.subject, l.late = fmt.Sprint("subject", i/modelOps), i%modelOps > modelOps*3/4
 	switch n := l.r.IntN(100); {
 	case n < 3:
 		return l.observe(i)
@@ -149,8 +160,11 @@ func (l *lives) some(fits func(*life) bool) *life {
 
 func (l *lives) any() *life { return l.some(func(*life) bool { return true }) }
 
-func (l *lives) born(id, namespace string, depth int) {
-	l.all[id] = newLife(id, namespace, depth, l.counters[namespace])
+func (l *lives) born(id, namespace, author string, depth int) {
+	m := newLife(id, namespace, depth, l.counters[namespace])
+	m.author, m.experiment = author, namespace == experiments
+	m.s.Window = m.window()
+	l.all[id] = m
 }
 
 // approximately compares numbers that were computed in another order. Scores are rounded
@@ -176,9 +190,14 @@ func (l *lives) compare(t *testing.T, engines []*governed) {
 			if diff := cmp.Diff(want.s, m.Signals, approximately); diff != "" {
 				t.Errorf("signals of %s (-model +got):\n%s", id, diff)
 			}
+			explained, err := g.Explain(t.Context(), id)
+			must(t, err)
+			if diff := cmp.Diff(want.tested(), explained.Effect, cmpopts.EquateApprox(0, 1e-6)); diff != "" {
+				t.Errorf("effect of %s (-model +got):\n%s", id, diff)
+			}
 		}
 		for session, want := range l.bias {
-			if got, err := g.Sessions.Bias(t.Context(), session); err != nil || math.Abs(got-want) > 1e-9 {
+			if got, err := g.Sessions.Bias(asSubject(t, subjectOf(session)), session); err != nil || math.Abs(got-want) > 1e-9 {
 				t.Errorf("the bias of %s is %v, want %v, %v", session, got, want, err)
 			}
 		}

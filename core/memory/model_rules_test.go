@@ -3,7 +3,6 @@ package memory_test
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/gate/verdict"
@@ -25,8 +24,13 @@ type life struct {
 	outcomes map[core.TurnRef][]tool
 	used     map[core.TurnRef]bool
 	dag      dagOf
-	offers   string // all outcomes, o where it was passed over
-	news     bool   // whether evidence came since the last decision
+	author   string
+	offers   []past
+	news     bool // whether evidence came since the last decision
+	// experiment is whether its namespace experiments, rows what its trial saw, and shown what that came to.
+	experiment bool
+	rows       []tried
+	shown      string
 }
 
 // tool is the outcome of a call.
@@ -49,14 +53,14 @@ func newLife(id, namespace string, depth int, created int64) *life {
 	}
 }
 
-// relevant applies a turn that offered the memory: use is the outcome of its use, ""
-// for none, and passed whether it was passed over.
-func (m *life) relevant(turn core.TurnRef, number int64, use string, weight float64, passed bool) {
+// relevant applies a turn of a subject that offered the memory: use is the outcome of its use, ""
+// for none, assumed whether nobody named it, shared whether others were named too, and passed whether it was passed over.
+func (m *life) relevant(turn core.TurnRef, by string, number int64, use string, assumed, shared bool, weight float64, passed bool) {
 	s, r := &m.s, map[string]float64{"success": 1, "partial": .5}[use]
 	if use != "" || passed {
-		m.offers += map[string]string{"": "o", "success": "s", "partial": "p", "failure": "f"}[use]
+		m.offers = lastOf(append(m.offers, past{by, use}))
 	}
-	s.Window = windowOf(m.offers)
+	s.Window = m.window()
 	s.RelevantTurns++
 	s.HitRate = .9*s.HitRate + .1*r
 	if r > 0 {
@@ -68,8 +72,23 @@ func (m *life) relevant(turn core.TurnRef, number int64, use string, weight floa
 		s.Recent = lastTwenty(s.Recent, turn)
 	}
 	if use != "" {
-		m.used[turn], m.sessions[turn.Session] = true, true
+		m.used[turn], m.sessions[turn.Session] = true, m.sessions[turn.Session] || !assumed
 		s.HitCount, s.LastHitTurn, s.Sessions = s.HitCount+1, number, int64(len(m.sessions))
+		s.AssumedSessions = 0
+		for _, named := range m.sessions {
+			if !named {
+				s.AssumedSessions++
+			}
+		}
+		if shared {
+			s.Shared++
+		}
+		if assumed {
+			s.Assumed++
+			if use == "failure" {
+				s.AssumedFailures++
+			}
+		}
 		s.Utility = .9*s.Utility + .1*r
 		s.Q += .2 * weight * (r - s.Q)
 		s.LastOutcomeError = use == "failure"
@@ -84,22 +103,6 @@ func (m *life) relevant(turn core.TurnRef, number int64, use string, weight floa
 		}
 	}
 	m.retention(number)
-}
-
-// windowOf is a window of one subject without a name: the last 40 offers, from the tenth-last use on.
-func windowOf(offers string) (w core.Window) {
-	offers = offers[max(0, len(offers)-40):]
-	uses := len(offers) - strings.Count(offers, "o")
-	for uses > 10 || uses == 10 && offers[0] == 'o' {
-		if offers[0] != 'o' {
-			uses--
-		}
-		offers = offers[1:]
-	}
-	for _, c := range offers {
-		w += core.Window(string(c) + "47DEQ")
-	}
-	return w
 }
 
 func lastTwenty(list []core.TurnRef, turn core.TurnRef) []core.TurnRef {
@@ -126,6 +129,11 @@ func (m *life) retention(number int64) {
 	s, uses := &m.s, float64(m.s.Uses())
 	switch m.state {
 	case core.StateOpen, core.StateActive, core.StateCooling, core.StateRevalidatePending:
+	case core.StatePromoted:
+		if m.fails() || m.is(core.EffectNone) {
+			m.state, m.before = core.StateRevalidatePending, core.StatePromoted
+		}
+		return
 	default:
 		return
 	}
@@ -134,6 +142,8 @@ func (m *life) retention(number int64) {
 	rate := float64(s.Failures) / uses
 	switch {
 	case m.state == core.StateRevalidatePending:
+	case m.is(core.EffectHelps) && rested:
+		m.move(core.StateRevalidatePending)
 	case uses >= 3 && rested && (rate >= .7 || rate <= .25 && s.Sessions >= 2):
 		m.move(core.StateRevalidatePending)
 	case m.state == core.StateOpen && s.HitCount > 0 && ttl >= .35:
@@ -214,7 +224,14 @@ func (m *life) decide(known omegaOf, number int64) (next string, confidence floa
 	s := &m.s
 	react, graph, omega := m.lanes(known)
 	utility := toNano(.32*react + .23*graph + .25*omega + .2*s.Q)
-	next, confidence = m.verdict(utility)
+	if m.before == core.StatePromoted {
+		next, confidence, utility = verdict.NextPromote, 1, m.lately("").q
+		if m.fails() || m.is(core.EffectNone) {
+			next, m.rows, m.shown = verdict.NextDemote, nil, ""
+		}
+	} else {
+		next, confidence = m.verdict(utility)
+	}
 	if fresh := m.news || known != (omegaOf{}); s.Gated && !fresh {
 		s.GateRest = min(160, 2*s.GateRest)
 	} else {
@@ -226,7 +243,13 @@ func (m *life) decide(known omegaOf, number int64) (next string, confidence floa
 	case verdict.NextPurge:
 		m.state = core.StatePurged
 	case verdict.NextPromote:
+		if m.before == core.StatePromoted {
+			next = verdict.NextRetain
+		}
 		m.state, m.before = core.StatePromoted, ""
+	case verdict.NextDemote:
+		s.MissStreak, s.LastHitTurn = 0, number
+		m.move(core.StateCooling)
 	default:
 		s.MissStreak, s.LastHitTurn = 0, number
 		s.TTLScore = m.ttl(number)
@@ -258,6 +281,15 @@ func (m *life) verdict(utility float64) (next string, confidence float64) {
 	}
 	refs := m.dag.known && (react || uses == 0)
 	sure := func(c float64) bool { confidence = min(1, max(0, c)); return toNano(confidence) >= .7 && refs }
+	if tested := m.experiment && m.rides(); tested {
+		_, _, _, e := m.effect()
+		if e >= 20 && rate <= .5 && sure(1-1/e) {
+			return verdict.NextPromote, confidence
+		}
+		if e >= 20 && rate <= .5 || uses >= 3 && utility >= .78 && rate <= .25 && ttl >= .5 {
+			return verdict.NextRetain, retain
+		}
+	}
 	switch {
 	case uses >= 3 && utility >= .78 && rate <= .25 && ttl >= .5:
 		if sure(.55+1.8*(utility-.78)+.8*(.25-rate)) && s.Named() >= 8 && s.NamedSessions() >= 2 &&

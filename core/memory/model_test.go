@@ -21,7 +21,7 @@ func TestModel(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
-	p := newModelPlan()
+	p := newModelPlan(10 * modelOps)
 	r := rand.New(rand.NewPCG(5, 2026))
 	model := &model{settings: governor{}, memories: map[string]*modelMemory{}, gone: map[string]bool{}, pending: map[string]core.ReflectRequest{}}
 	worlds := []*world{newWorld(t, empty(t), nil), newWorld(t, openPebble(t), nil)}

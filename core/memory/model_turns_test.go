@@ -1,7 +1,10 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -11,17 +14,28 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
+// subjectOf is whose session it is.
+func subjectOf(session string) string {
+	return map[string]string{"s1": "ann", "s2": "bob"}[session]
+}
+
+// asSubject is a context of a subject.
+func asSubject(t *testing.T, subject string) context.Context {
+	return core.WithCaller(t.Context(), core.Caller{Subject: subject})
+}
+
 func (l *lives) observe(i int) lifeOp {
 	q := core.ObserveRequest{
 		ID: fmt.Sprint("m", i), Namespace: l.namespace(), Title: fmt.Sprint("title ", i),
 		Content: oneOf(l.r, "retry the upload", "rotate the logs", "renew the certificate") + " " + oneOf(l.r, "at night", "by hand", "with care") + " " + l.subject,
 	}
+	author := oneOf(l.r, "", "ann", "bob")
 	return lifeOp{"observe", func(t *testing.T, g *governed) lifeAnswer {
-		m, err := g.Observe(t.Context(), &q)
+		m, err := g.Observe(asSubject(t, author), &q)
 		return lifeAnswer{Reason: sdk.ReasonOf(err), Memory: m}
 	}, func(a *lifeAnswer) (string, string) {
 		if a.Reason == "" {
-			l.born(q.ID, q.Namespace, 0)
+			l.born(a.Memory.ID, q.Namespace, author, 0)
 		}
 		return a.Reason, a.Reason
 	}}
@@ -47,7 +61,7 @@ func (l *lives) reflect(i int) lifeOp {
 		case source.depth == core.DefaultMaxReflectionDepth:
 			want = "depth_exceeded"
 		default:
-			l.born(a.ID, source.namespace, source.depth+1)
+			l.born(a.ID, source.namespace, "", source.depth+1)
 		}
 		return want, unless(a.Reason == want && (want != "" || a.Depth == source.depth+1), "%q of depth %d, want %q", a.Reason, a.Depth, want)
 	}}
@@ -77,11 +91,11 @@ func (l *lives) recall() lifeOp {
 		turn.Turn = l.current[q.Session] + 1
 	}
 	return lifeOp{"recall", func(t *testing.T, g *governed) lifeAnswer {
-		result, err := g.Recall(t.Context(), &q)
+		result, err := g.Recall(asSubject(t, subjectOf(q.Session)), &q)
 		if err != nil {
 			return lifeAnswer{Reason: sdk.ReasonOf(err)}
 		}
-		return lifeAnswer{Memories: result.Memories, Turn: result.Turn}
+		return lifeAnswer{Memories: result.Memories, Turn: result.Turn, Withheld: result.Withheld, Nothing: result.NothingRelevant}
 	}, func(a *lifeAnswer) (string, string) {
 		if want != "" {
 			return want, unless(a.Reason == want, "%q, want %s", a.Reason, want)
@@ -92,15 +106,23 @@ func (l *lives) recall() lifeOp {
 			o = &offer{}
 			l.turns[turn], l.order = o, append(l.order, turn)
 		}
+		came, wrong := l.withheld(o, &q, a)
+		if wrong != "" {
+			return "", wrong
+		}
 		for i, found := range a.Memories {
 			m := l.all[found.ID]
 			inside := m.namespace == q.Namespace || q.Subtree && q.Namespace == "a"
 			if !m.state.Recallable() && m.state != core.StateArchived || found.Archived != (m.state == core.StateArchived) || !inside || found.Rank != i {
 				return "", fmt.Sprintf("recalled %+v, which is %s, at %d", found, m.state, i)
 			}
+			lately := m.lately(subjectOf(q.Session))
+			if failure, use := lately.factors(); math.Abs(found.Why.FailureFactor-failure) > 1e-9 || math.Abs(found.Why.UseFactor-use) > 1e-9 || len(m.window()) > 0 && math.Abs(found.Why.Q-lately.q) > 1e-8 {
+				return "", fmt.Sprintf("recalled %+v, which has %+v in window %+v", found.Why, lately, m.offers)
+			}
 			o.offer(m, found, len(a.Memories))
 		}
-		return a.Reason, unless(a.Reason == "" && len(a.Memories) <= q.Limit && a.Turn == turn.Turn, "%s, %d results in turn %d", a.Reason, len(a.Memories), a.Turn)
+		return came, unless(a.Reason == "" && len(a.Memories) <= q.Limit && a.Turn == turn.Turn, "%s, %d results in turn %d", a.Reason, len(a.Memories), a.Turn)
 	}}
 }
 
@@ -140,23 +162,31 @@ func (l *lives) feedback() lifeOp {
 		q.Session, q.Turn = ref.Session, ref.Turn
 	}
 	o := l.turns[core.TurnRef{Session: q.Session, Turn: q.Turn}]
+	if o != nil && o.without != "" && good(o.without) != l.late && l.r.IntN(10) > 0 {
+		q.Outcome = core.OutcomeFailure
+	}
 	if o != nil {
 		for _, item := range o.items {
-			// What is even is good, and what is odd isn't.
-			if good := item.ID[len(item.ID)-1]%2 == 0; good == (q.Outcome != core.OutcomeFailure) {
+			// What is even is good, and what is odd isn't, until late.
+			if (good(item.ID) != l.late) == (q.Outcome != core.OutcomeFailure) {
 				q.Used = append(q.Used, item.ID)
 			}
 		}
 	}
-	if l.r.IntN(50) == 0 {
+	switch l.r.IntN(60) {
+	case 0:
 		q.Used = append(q.Used, "stranger")
+	case 1, 2, 3, 4, 5:
+		if o != nil && len(o.items) > 0 { // nothing is named, but the reply is known
+			q.Used, q.Reply = nil, o.items[0].Content
+		}
 	}
 	if l.r.IntN(5) > 0 {
 		ok := q.Outcome != core.OutcomeFailure
 		q.ToolOutcomes = []core.ToolOutcome{{Tool: "test", OK: ok, Recovered: ok}}
 	}
 	return lifeOp{"feedback", func(t *testing.T, g *governed) lifeAnswer {
-		result, err := g.Feedback(t.Context(), &q)
+		result, err := g.Feedback(asSubject(t, subjectOf(q.Session)), &q)
 		return lifeAnswer{Reason: sdk.ReasonOf(err), Feedback: result}
 	}, func(a *lifeAnswer) (string, string) { return l.fed(&q, o, a) }}
 }
@@ -179,6 +209,7 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 		Session: q.Session, Turn: q.Turn, Outcome: q.Outcome, Source: q.Source, Bias: l.bias[q.Session],
 		Items: []core.FeedbackItem{}, Revalidate: []string{},
 	}
+	l.try(q, o)
 	advanced := map[string]bool{}
 	for _, item := range o.items {
 		if !advanced[item.Namespace] {
@@ -186,10 +217,25 @@ func (l *lives) fed(q *core.FeedbackRequest, o *offer, a *lifeAnswer) (came, wro
 			l.counters[item.Namespace]++
 		}
 	}
+	inferred := map[string]float64{} // what the reply shows is text's matter, and what follows from it is the model's
+	if a.Feedback != nil && len(q.Used) == 0 && q.Reply != "" {
+		for _, item := range a.Feedback.Items {
+			if item.Inferred > 0 {
+				inferred[item.ID] = item.Inferred
+			}
+		}
+	}
+	named := q.Used
+	used := slices.Concat(q.Used, slices.Sorted(maps.Keys(inferred)))
 	for i, item := range o.items {
-		told := l.taught(q, &item, o.of[i], o.passes(q, &item))
+		q := *q
+		q.Used = used
+		told := l.taught(&q, &item, o.of[i], o.passes(&q, &item), inferred[item.ID], len(named) == 0)
 		if o.done.Items = append(o.done.Items, told); told.After == core.StateRevalidatePending && told.Before != told.After {
 			o.done.Revalidate = append(o.done.Revalidate, told.ID)
+		}
+		if told.Inferred > 0 {
+			came = "inferred"
 		}
 		if told.Before == core.StateArchived && told.After == core.StateActive {
 			came = "restored"
@@ -214,9 +260,10 @@ func (o *offer) passes(q *core.FeedbackRequest, item *core.Recalled) bool {
 }
 
 // taught applies a turn to one memory that it recalled.
-func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int, passed bool) core.FeedbackItem {
+func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int, passed bool, inferred float64, assumed bool) core.FeedbackItem {
 	m, turn := l.all[item.ID], core.TurnRef{Session: q.Session, Turn: q.Turn}
 	told := core.FeedbackItem{ID: m.id, Used: slices.Contains(q.Used, m.id), PassedOver: passed, Before: m.state, After: m.state}
+	told.Assumed, told.Shared = told.Used && assumed, told.Used && !assumed && len(q.Used) > 1
 	if m.state == core.StatePurged {
 		return told
 	}
@@ -229,7 +276,10 @@ func (l *lives) taught(q *core.FeedbackRequest, item *core.Recalled, of int, pas
 	if told.Used {
 		use = string(q.Outcome)
 	}
-	m.relevant(turn, l.counters[m.namespace], use, weight, passed)
+	if told.Inferred = inferred; inferred > 0 {
+		weight /= 2
+	}
+	m.relevant(turn, subjectOf(q.Session), l.counters[m.namespace], use, told.Assumed, told.Shared, weight, passed)
 	if told.Used {
 		if item.Archived && m.state == core.StateArchived {
 			m.state = core.StateActive

@@ -44,9 +44,5 @@ func (m *Memories) States(ctx context.Context) (map[core.MemoryState]int64, erro
 // there is no such memory, the error is sdk.NotFound, reason "memory_not_found" or
 // "memory_purged".
 func (m *Memories) Namespace(r core.Reader, memoryID string) (string, error) {
-	memory, err := record.Read(r, memoryID)
-	if err != nil {
-		return "", err
-	}
-	return memory.Namespace, nil
+	return record.Namespace(r, memoryID)
 }

@@ -63,7 +63,7 @@ func lived(dag dagOf, turns int, how use, session func(int) string) came {
 		if outcome != "" {
 			m.tool(by, core.ToolOutcome{OK: outcome == "success"})
 		}
-		m.relevant(by, int64(turn), outcome, .2+.55+.25*1.5/2, false)
+		m.relevant(by, "", int64(turn), outcome, false, false, .2+.55+.25*1.5/2, false)
 		if m.state == core.StateRevalidatePending {
 			m.decide(omegaOf{}, int64(turn))
 		}
@@ -134,6 +134,7 @@ func TestNumbers_OfLivesInTheModel(t *testing.T) {
 // TestNumbers_UnderNoise has 70 lives, or 400 in a stress run, of 500 turns, used in each,
 // with sessions of 3 to 12 turns.
 func TestNumbers_UnderNoise(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}
@@ -233,6 +234,7 @@ func patterns(letters string, n int) []string {
 // TestNumbers_OfRealLives lives the table through recall, feedback, evidence and the
 // gate, and compares each turn with the model.
 func TestNumbers_OfRealLives(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}
@@ -302,7 +304,7 @@ func (l *realLife) live(t *testing.T, turns int, how use, session func(int) stri
 		}
 		_, err = l.Feedback(t.Context(), &f)
 		must(t, err)
-		l.twin.relevant(by, int64(turn), outcome, .2+.55+.25*(found.Memories[0].Score+1)/2, false)
+		l.twin.relevant(by, "", int64(turn), outcome, false, false, min(1, .2+.55+.25*(found.Memories[0].Score+1)/2), false)
 		if l.twin.state == core.StateRevalidatePending {
 			l.twin.decide(omegaOf{}, int64(turn))
 		}

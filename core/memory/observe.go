@@ -12,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/lifecycle"
 	"github.com/reflectory/reflectory/core/memory/turn"
 	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/sdk"
@@ -146,6 +147,10 @@ func observed(p *bounds.Problems, r *core.ObserveRequest, now time.Time) *core.M
 	memory := described(p, &r.Attributes, now)
 	memory.ID, memory.Namespace, memory.Kind, memory.Title, memory.Content = r.ID, r.Namespace, kind, title, r.Content
 	p.Word("idempotency_key", r.IdempotencyKey)
+	p.Over("supersedes", len(r.Supersedes), core.MaxRelated, "ids")
+	for _, id := range r.Supersedes {
+		p.ID("supersedes", id)
+	}
 	return memory
 }
 
@@ -194,6 +199,11 @@ func (m *Memories) observe(ctx context.Context, memories []*core.Memory, request
 				continue
 			}
 			in.observed = append(in.observed, memory)
+			for _, id := range requests[i].Supersedes {
+				if err := m.link(t, &core.Link{From: memory.ID, Relation: core.RelationSupersedes, To: id, CreatedAt: t.Now().Round(0)}); err != nil {
+					return err
+				}
+			}
 		}
 		return m.tellObserved(ctx, t, spaces)
 	})
@@ -277,6 +287,7 @@ func create(t *record.Tx, in *space, memory *core.Memory, e *embedding) error {
 		return err
 	}
 	memory.CreatedTurn, memory.EmbeddingModel = in.turn, e.model
+	memory.Signals.Window = lifecycle.Written(t.Caller().Subject)
 	if memory.OccurredAt != nil {
 		var err error
 		if memory.OccurredTurn, err = turnAt(t, memory.Namespace, *memory.OccurredAt); err != nil {

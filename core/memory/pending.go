@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
@@ -58,6 +59,8 @@ type PendingFilter struct {
 	// Reaches allows; a nil Reaches allows all namespaces.
 	Namespace string
 	Reaches   func(namespace string) bool
+	// Since leaves out what was requested before; the zero time selects all.
+	Since time.Time
 	// After continues after this id. Limit is how many are returned at most; 0 means
 	// 1,000.
 	After string
@@ -87,7 +90,7 @@ func (m *Memories) Pending(ctx context.Context, f PendingFilter) (list []*Pendin
 			if err != nil {
 				return false, err
 			}
-			if f.Reaches == nil || f.Reaches(p.Namespace) {
+			if (f.Reaches == nil || f.Reaches(p.Namespace)) && !p.CreatedAt.Before(f.Since) {
 				list = append(list, p)
 			}
 			return len(list) < f.Limit, nil

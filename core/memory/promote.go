@@ -42,14 +42,20 @@ func (g *Gate) summarize(ctx context.Context, id string, r *RevalidateRequest) (
 }
 
 // promote makes knowledge from the memory: the entry, its record and the memory's state
-// are one commit. A memory that was promoted before keeps its entry.
+// are one commit. A memory that was promoted before keeps its entry, with its present text if it was demoted.
 func (v *conclusion) promote(t *record.Tx) error {
 	p, err := knowledge.ReadPromotion(t, v.memory.ID)
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		if p, err = v.enter(t); err != nil {
+	var before *core.Knowledge
+	if p != nil {
+		if before, err = knowledge.Read(t, p.KnowledgeID); err != nil {
+			return err
+		}
+	}
+	if before == nil || before.DemotedBy != "" {
+		if p, err = v.enter(t, before); err != nil {
 			return err
 		}
 	}
@@ -57,8 +63,9 @@ func (v *conclusion) promote(t *record.Tx) error {
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
 
-// enter writes the entry that the memory becomes, and the record of the promotion.
-func (v *conclusion) enter(t *record.Tx) (*Promotion, error) {
+// enter writes the entry that the memory becomes, in place of one that was demoted, and the record of the
+// promotion.
+func (v *conclusion) enter(t *record.Tx, demoted *core.Knowledge) (*Promotion, error) {
 	memory := v.memory
 	k := &core.Knowledge{
 		ID: v.knowledgeID, Namespace: memory.Namespace, Title: memory.Title, Content: memory.Content, Summary: v.summary.text,
@@ -67,10 +74,14 @@ func (v *conclusion) enter(t *record.Tx) (*Promotion, error) {
 	if k.Summary == "" {
 		k.Summary = knowledge.Pattern(memory)
 	}
-	p := &Promotion{MemoryID: memory.ID, KnowledgeID: k.ID, Decision: v.decision.ID, Summary: k.Summary}
-	if err := knowledge.Create(t, k); err != nil {
+	write := knowledge.Create
+	if demoted != nil {
+		k.ID, k.CreatedAt, k.SupersededBy, write = demoted.ID, demoted.CreatedAt, demoted.SupersededBy, knowledge.Put
+	}
+	if err := write(t, k); err != nil {
 		return nil, err
 	}
+	p := &Promotion{MemoryID: memory.ID, KnowledgeID: k.ID, Decision: v.decision.ID, Summary: k.Summary}
 	if err := knowledge.PutPromotion(t, memory.Namespace, p); err != nil {
 		return nil, err
 	}

@@ -51,11 +51,10 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *c
 }
 
 // recall recalls from the memories with these ids; nil means from all.
-func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[string]bool) (*core.RecallResult, error) {
+func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[string]bool) (result *core.RecallResult, err error) {
 	began := m.options.Clock.Now()
 	bias := 0.0
 	if r.Session != "" {
-		var err error
 		if bias, err = m.Sessions.Bias(ctx, r.Session); err != nil {
 			return nil, err
 		}
@@ -67,8 +66,14 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 			return err
 		})
 		return supersedes, err
-	}}
+	}, MinP: r.MinP, ForPrompt: r.ForPrompt, Known: m.knownAt(ctx, r.AsOf)}
+	if among != nil {
+		q.MinP = new(float64) // its caller chose them
+	}
 	widths(&q, bias, r.Limit)
+	if err := m.govern(ctx, r, &q); err != nil {
+		return nil, err
+	}
 	failure, err := m.embedQuery(ctx, &q)
 	if err != nil {
 		return nil, err
@@ -79,24 +84,77 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	}
 	archived := 0
 	if among == nil && len(r.States) == 0 && weak(found) {
+		found = slices.DeleteFunc(found, func(f search.Found) bool { return f.Spare }) // nothing is under test in it
 		if found, archived, err = m.searchArchive(ctx, &q, found); err != nil {
 			return nil, err
 		}
 	}
-	memories, turn, err := m.readFound(ctx, r, found, archived, began)
+	nothing := !slices.ContainsFunc(found, func(f search.Found) bool { return f.Relevant })
+	if nothing {
+		shown := nearestShown
+		if r.ForPrompt {
+			shown = 0 // what no prompt shows isn't offered
+		}
+		found, archived = found[:min(shown, len(found))], min(shown, archived)
+	}
+	by := &turn.Recall{
+		TurnRef: core.TurnRef{Session: r.Session, Turn: r.Turn}, Namespace: r.Namespace, Query: r.Query, RunID: m.runOf(ctx),
+		Tests: among == nil && archived == 0 && !nothing && !r.Anchored, InHistory: r.InHistory, Given: r.Given,
+	}
+	if at := slices.IndexFunc(found, func(f search.Found) bool { return f.Spare }); at >= 0 {
+		by.Spare = found[at].ID
+	}
+	memories, withheld, err := m.readFound(ctx, by, found, archived, began)
 	if err != nil {
 		return nil, err
 	}
-	return &core.RecallResult{Session: r.Session, Turn: turn, Memories: memories, EmbeddingFailure: failure}, nil
+	describe(memories, &q)
+	return &core.RecallResult{
+		Session: r.Session, Turn: by.Turn, Memories: memories, Withheld: withheld, EmbeddingFailure: failure, NothingRelevant: nothing,
+		Answerable: !nothing && slices.ContainsFunc(memories, func(f core.Recalled) bool { return f.P >= answers }),
+	}, nil
 }
 
-// weakShare is the share of a query's words, by how rare they are, below which a memory is no answer. It
-// isn't calibrated.
-const weakShare = 0.3
+// govern sets what a namespace's settings say of a query: whether only a caller's own turns count, and
+// whether a result is to spare, for a memory that a turn may leave out.
+func (m *base) govern(ctx context.Context, r *core.RecallRequest, q *search.Query) error {
+	return m.records.View(ctx, func(reader core.Reader) error {
+		g, err := m.records.Governance(reader, r.Namespace)
+		if err == nil {
+			q.Own, q.Spare = g.Credit == core.CreditPerSubject, g.Experiment == core.ExperimentOn && r.Session != ""
+		}
+		return err
+	})
+}
+
+// knownAt reports whether a memory was stored at a time. One that was purged counts as stored, so that what
+// it superseded stays hidden.
+func (m *base) knownAt(ctx context.Context, at time.Time) func(id string) (bool, error) {
+	return func(id string) (known bool, err error) {
+		err = m.records.View(ctx, func(r core.Reader) error {
+			found, err := record.Read(r, id)
+			if record.IsGone(err) {
+				known = true
+				return nil
+			}
+			known = err == nil && !found.CreatedAt.After(at)
+			return err
+		})
+		return known, err
+	}
+}
+
+const (
+	// nearestShown is how many memories are shown where none is relevant.
+	nearestShown = 2
+	// answers is the lowest P at which a memory answers a query, and mayAnswer the lowest at which it may: without
+	// one the archive is searched, for what is relevant by default.
+	answers, mayAnswer = 0.5, 0.3
+)
 
 // weak reports whether what was found holds no answer.
 func weak(found []search.Found) bool {
-	return !slices.ContainsFunc(found, func(f search.Found) bool { return f.Share >= weakShare })
+	return !slices.ContainsFunc(found, func(f search.Found) bool { return f.P >= mayAnswer })
 }
 
 // searchArchive puts the archived memories that may be an answer before what was found, up to the
@@ -106,51 +164,46 @@ func (m *base) searchArchive(ctx context.Context, q *search.Query, found []searc
 	if err != nil {
 		return nil, 0, err
 	}
-	old = slices.DeleteFunc(old, func(f search.Found) bool { return f.Share < weakShare })
+	old = slices.DeleteFunc(old, func(f search.Found) bool { return f.P < core.DefaultMinP })
 	all = append(old, found...)
 	return all[:min(len(all), max(q.Limit, len(found)))], len(old), nil
 }
 
 // readFound reads the memories that were found, of which the first so many are archived. If the recall belongs to a turn, readFound also
-// records it, with the time at which it began, and returns the turn's number.
+// records it, with the time at which it began, sets the turn's number, and leaves out what the turn withholds.
 //
 // The links to the memories are read before the turn's transaction: a link that is made
 // between the two wasn't committed before the recall began, and the transaction would lock
 // and validate the range of each memory's links.
-func (m *Memories) readFound(ctx context.Context, r *core.RecallRequest, found []search.Found, archived int, began time.Time) (list []core.Recalled, number int64, err error) {
+func (m *Memories) readFound(ctx context.Context, by *turn.Recall, found []search.Found, archived int, began time.Time) (list []core.Recalled, withheld []string, err error) {
 	var read []core.Recalled
 	err = m.records.View(ctx, func(reader core.Reader) error {
 		read, err = recalled(reader, found, archived)
 		return err
 	})
-	if err != nil || r.Session == "" {
-		return read, 0, err
+	if err != nil || by.Session == "" {
+		by.Turn = 0
+		return read, nil, err
 	}
+	named := by.Turn
 	err = m.records.Update(ctx, func(t *record.Tx) (err error) {
-		if number = r.Turn; number == 0 {
-			if number, err = turn.Next(t, r.Session); err != nil {
+		if by.Turn = named; named == 0 {
+			if by.Turn, err = turn.Next(t, by.Session); err != nil {
 				return err
 			}
 		}
 		if list, err = refreshed(t, read); err != nil {
 			return err
 		}
-		by := &turn.Recall{
-			TurnRef: core.TurnRef{Session: r.Session, Turn: number}, Namespace: r.Namespace, Query: r.Query,
-			RunID: m.runOf(ctx), Millis: m.records.MillisSince(began),
-		}
-		handles, err := turn.Record(t, by, list)
-		if err != nil {
+		by.Millis = m.records.MillisSince(began)
+		if list, withheld, err = m.turns.Record(t, by, list); err != nil {
 			return err
-		}
-		for i := range list {
-			list[i].Handle = handles[i]
 		}
 		// Read again, now with the accesses that were counted.
 		list, err = refreshed(t, list)
 		return err
 	})
-	return list, number, err
+	return list, withheld, err
 }
 
 // CheckRecall reports everything that is wrong with a request, and brings its tags into their stored
@@ -161,9 +214,15 @@ func CheckRecall(r *core.RecallRequest) error {
 		p.Turn(r.Session, r.Turn)
 	}
 	p.Query(r.Query, r.Limit, r.MinScore)
+	if r.MinP != nil && !(*r.MinP >= 0 && *r.MinP <= 1) {
+		p.Add("min_p", "is %v, not from 0 to 1", *r.MinP)
+	}
 	p.Check(core.CheckNamespace(r.Namespace))
 	p.Tags(r.Tags)
 	r.Tags = core.NormalTags(r.Tags)
+	if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To) {
+		p.Add("to", "is %s, not later than from", r.To.Format(time.RFC3339))
+	}
 	p.Word("agent_id", r.AgentID)
 	for _, state := range r.States {
 		if !state.Recallable() {
@@ -208,7 +267,7 @@ func recalled(r core.Reader, found []search.Found, archived int) ([]core.Recalle
 	}
 	list := make([]core.Recalled, 0, len(found))
 	for i, f := range found {
-		list = append(list, core.Recalled{Memory: &core.Memory{ID: f.ID}, Score: f.Score, Why: f.Why, SameAs: f.SameAs, Archived: i < archived})
+		list = append(list, core.Recalled{Memory: &core.Memory{ID: f.ID}, Score: f.Score, P: f.P, Why: f.Why, SameAs: f.SameAs, Archived: i < archived, Question: f.Question})
 	}
 	list, err := refreshed(r, list)
 	for i := range list {
@@ -217,6 +276,9 @@ func recalled(r core.Reader, found []search.Found, archived int) ([]core.Recalle
 		}
 		if err == nil {
 			list[i].ContradictedBy, err = relatedBy(r, list[i].ID, core.RelationContradicts, recallable)
+		}
+		if err == nil {
+			list[i].About, err = sources(r, list[i].Memory)
 		}
 	}
 	return list, err

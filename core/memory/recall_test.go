@@ -123,7 +123,7 @@ func TestARecallOfASessionIsATurn(t *testing.T) {
 			t.Errorf("feedback %+v", result.Items)
 		}
 		again := w.recall(t, core.RecallRequest{Query: request.Query}).Memories[0]
-		if again.Why.Q != result.Items[0].Q || again.Why.Fused != r.Memories[0].Why.Fused || again.Score <= r.Memories[0].Score {
+		if again.Why.Q != .6 || again.Why.Fused != r.Memories[0].Why.Fused || again.Score <= r.Memories[0].Score {
 			t.Errorf("after a success %+v, before %+v", again, r.Memories[0])
 		}
 	})
@@ -187,7 +187,7 @@ func TestRecallFilters(t *testing.T) {
 	w := living(t, openPebble(t), nil, hashed)
 	for _, r := range []core.ObserveRequest{
 		{Title: "plain"}, {Title: "semantic", Kind: core.KindSemantic}, {Title: "tagged", Attributes: core.Attributes{Tags: []string{"x", "y"}}},
-		{Title: "robot's", Attributes: core.Attributes{AgentID: "robot"}}, {Title: "below", Namespace: "ns/below"}, {Title: "beside", Namespace: "ns2"},
+		{Title: "robot's", Attributes: core.Attributes{AgentID: "robot"}}, {Title: "below", Namespace: "ns/below"}, {Title: "another", Namespace: "ns2"},
 	} {
 		r.Content = "word " + r.Title
 		w.observe(t, r)

@@ -126,6 +126,9 @@ func (g *Gate) decide(ctx context.Context, r core.Reader, id string, request *Re
 	if c.Governance.Failure != nil {
 		return c, nil, unreadableSettings(c.Governance)
 	}
+	if memory.StateBefore == core.StatePromoted {
+		return c, demotion(memory, c.Effect), nil
+	}
 	d, err := g.options.Gate.Decide(ctx, r, c)
 	if err == nil {
 		err = ctx.Err() // a gate that was stopped didn't decide on the memory
@@ -194,6 +197,8 @@ func (g *Gate) carryOut(ctx context.Context, t *record.Tx, v *conclusion, c *ver
 		return v.promote(t)
 	case verdict.NextPurge:
 		return v.writePurge(t, &g.options)
+	case verdict.NextDemote:
+		return v.demote(t)
 	}
 	return record.Transition(t, v.memory, v.after, v.transitioned(t))
 }
@@ -212,7 +217,14 @@ func (g *Gate) settled(ctx context.Context, reader core.Reader, c *verdict.GateC
 		after.State = core.StatePurged
 	case verdict.NextPromote:
 		after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
+	case verdict.NextDemote:
+		after.State, after.PromotedTo = core.StateCooling, ""
+		after.Signals = lifecycle.Moved(lifecycle.Retained(after.Signals, c.Turn, left), core.StatePromoted, after.State)
 	case verdict.NextRetain:
+		if c.Memory.StateBefore == core.StatePromoted {
+			after.State, after.Signals = core.StatePromoted, lifecycle.Decided(after.Signals, left)
+			break
+		}
 		after.Signals = lifecycle.Retained(after.Signals, c.Turn, left)
 		score, err := g.turns.Score(ctx, reader, c.Governance, c.Turn, &after)
 		if err != nil {

@@ -28,7 +28,7 @@ func TestOnlyADecisionEndsAMemory(t *testing.T) {
 		"conclude":   {"revalidate"},
 		"revalidate": {"Revalidate", "gateSwept", "gateAfter"},
 		// For all but the last two, which copy and which replay events, the table is asked.
-		"State =": {"decide", "restore", "settled", "awaitGate", "move", "purgeWith", "explain", "transition"},
+		"State =": {"decide", "toGate", "restore", "settled", "awaitGate", "move", "purgeWith", "explain", "transition"},
 	}
 	users := usersOf(t, want)
 	for name, allowed := range want {

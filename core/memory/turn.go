@@ -36,11 +36,17 @@ type SweepProgress = turn.SweepProgress
 // error came from the gate or the store's files, after the commit: repeating the call continues
 // with the gate. See [Gate.Revalidate] for what a purge may leave.
 func (m *Memories) Feedback(ctx context.Context, r *core.FeedbackRequest) (result *core.FeedbackResult, err error) {
-	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "feedback"}, &err)()
 	inferred, err := m.inferred(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	return m.FeedbackInferred(ctx, r, inferred)
+}
+
+// FeedbackInferred is [Memories.Feedback] where it is known already which memories the turn's replies
+// show as used, with how strongly.
+func (m *Memories) FeedbackInferred(ctx context.Context, r *core.FeedbackRequest, inferred map[string]float64) (result *core.FeedbackResult, err error) {
+	defer m.follow(&ctx, work.Work{Kind: work.Update, Name: "feedback"}, &err)()
 	result, err = m.turns.Feedback(ctx, r, inferred)
 	if err != nil || m.options.DeferGate || m.options.Turned != nil {
 		return result, err

@@ -39,6 +39,9 @@ func (g *Gate) newCase(r core.Reader, memory *core.Memory, request *RevalidateRe
 	if c.Governance, err = g.records.Governance(r, memory.Namespace); err != nil {
 		return nil, err
 	}
+	if c.Effect, err = effectOf(r, memory, c.Governance); err != nil {
+		return nil, err
+	}
 	merged, err := mergedInto(r, memory.ID)
 	if err != nil {
 		return nil, err
@@ -48,6 +51,19 @@ func (g *Gate) newCase(r core.Reader, memory *core.Memory, request *RevalidateRe
 	}
 	c.Turn, err = turn.Counter(r, memory.Namespace)
 	return c, err
+}
+
+// effectOf is what a memory's trial shows, where its namespace experiments: nil elsewhere, and for a memory that
+// nothing puts to the test.
+func effectOf(r core.Reader, m *core.Memory, g *core.Governance) (*core.Effect, error) {
+	if g.Experiment != core.ExperimentOn {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	of, err := record.ReadTrial(r, m.ID)
+	if err != nil || len(of.Rows) == 0 && !m.Signals.RidesAlong() {
+		return nil, err
+	}
+	return of.Effect(), nil
 }
 
 func gateMissing() error {

@@ -10,4 +10,6 @@
 //
 // This package knows no jobs, plugins or records of memories: it uses them through small
 // interfaces. The layout of the keys is in core/store/FORMAT.md.
+//
+// It is internal to Reflectory: its API may change in any release.
 package reflection

@@ -78,7 +78,7 @@ func replace(pattern, item string) string {
 type replies struct{ variant *llmtest.Variant }
 
 func (r replies) Generate(context.Context, *reflection.Ask) (*reflection.Answer, error) {
-	reply, err := modeltext.Read([]byte(r.variant.Reply().Body))
+	reply, err := modeltext.Read(modeltext.ChatCompletions, []byte(r.variant.Reply().Body))
 	if err != nil {
 		return nil, err
 	}

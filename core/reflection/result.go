@@ -20,6 +20,8 @@ type Request struct {
 	Force bool `json:"force,omitempty"`
 	// DryRun writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
+	// About is the user that the caller named, if the job is the caller's own.
+	About string `json:"about,omitempty"`
 }
 
 const (

@@ -17,7 +17,7 @@ import (
 )
 
 // kinds are the kinds of records with keys that are derived from them.
-var kinds = table.Part{&record.Memories, &record.Links, &record.Pendings, &record.Decisions, &record.Knowledge, &record.Dreams, &record.IndexHeads, &record.IndexWords, &record.IndexDocs}
+var kinds = table.Part{&record.Memories, &record.Links, &record.Pendings, &record.Decisions, &record.Knowledge, &record.Dreams, &record.Trials, &record.IndexHeads, &record.IndexWords, &record.IndexDocs}
 
 // Derived are the prefixes of the keys that are derived from records and links.
 func Derived() []string { return append(kinds.Derived(), record.SumPrefix) }
@@ -49,6 +49,7 @@ func Run(ctx context.Context, r core.Reader, report func(core.Problem)) error {
 		func() error { return record.Knowledge.Check(ctx, r, report, c.knowledge) },
 		c.knowledgeTombstones,
 		func() error { return record.Dreams.Check(ctx, r, report, nil) },
+		func() error { return record.Trials.Check(ctx, r, report, c.trial) },
 		func() error { return record.IndexHeads.Check(ctx, r, report, nil) },
 		func() error { return record.IndexWords.Check(ctx, r, report, nil) },
 		func() error { return record.IndexDocs.Check(ctx, r, report, nil) },

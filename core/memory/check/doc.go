@@ -4,4 +4,6 @@
 //
 // Each pass goes through the records of one kind, keeps nothing from the pass before, and
 // reports everything it finds, except what another pass reports.
+//
+// It is internal to Reflectory: its API may change in any release.
 package check

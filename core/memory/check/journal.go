@@ -20,7 +20,7 @@ func (c *checker) promoted(key string, k *core.Knowledge) error {
 	if err != nil {
 		return err
 	}
-	if m.Title != k.Title {
+	if m.Title != k.Title && k.DemotedBy == "" { // else it may have been rewritten since
 		c.problem(key, "its title isn't the title of the memory that it came from")
 	}
 	made, found, whole, err := newest(c, k.Namespace, k.PromotedFrom, func(e *journal.MemoryPromoted) bool { return e.KnowledgeID == k.ID })

@@ -16,7 +16,7 @@ func (c *checker) elsewhere(key string, m *core.Memory) error {
 		if err != nil && !record.IsDamage(err) { // damage is reported where promotions are checked
 			return err
 		}
-		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted) {
+		if err == nil && (p == nil || p.KnowledgeID != m.PromotedTo || m.State != core.StatePromoted && m.StateBefore != core.StatePromoted) {
 			c.problem(key, "it is %s and names knowledge %q, but the record of its promotion says otherwise", m.State, bounds.Shorten(m.PromotedTo))
 		}
 	}
@@ -122,6 +122,8 @@ func (c *checker) knowledge(id string, k *core.Knowledge, _ []byte) error {
 	}
 	if p == nil || p.KnowledgeID != k.ID {
 		c.problem(key, "there is no promotion that made it")
+	} else if err := c.fallen(key, k); err != nil {
+		return err
 	} else if err := c.promoted(key, k); err != nil {
 		return err
 	}
@@ -152,4 +154,19 @@ func (c *checker) knowledgeTombstones() error {
 		}
 		return err
 	})
+}
+
+// fallen checks the decision by which an entry fell.
+func (c *checker) fallen(key string, k *core.Knowledge) error {
+	if k.DemotedBy == "" {
+		return nil
+	}
+	d, err := record.ReadDecision(c.r, k.DemotedBy)
+	if err != nil && !record.IsLost(err) {
+		return err
+	}
+	if err != nil || d.MemoryID != k.PromotedFrom || d.NextAction != verdict.NextDemote {
+		c.problem(key, "the decision %s by which it fell is missing, or doesn't match", bounds.Shorten(k.DemotedBy))
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
+	"github.com/reflectory/reflectory/core/memory/trial"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -59,6 +60,15 @@ func (c *checker) vectors() error {
 		}
 		return nil
 	})
+}
+
+// trial checks that a trial's memory is there.
+func (c *checker) trial(id string, _ *trial.Trial, _ []byte) error {
+	found, err := c.has(record.MemoryKey(id))
+	if err == nil && !found {
+		c.problem(record.TrialPrefix+id, "its memory is missing")
+	}
+	return err
 }
 
 // tombstones checks that nothing is left of purged memories.

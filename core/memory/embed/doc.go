@@ -9,4 +9,6 @@
 //
 // The weights were fitted on one half of LoCoMo's conversations, and the project's
 // published figures are measured on the other half; see package search.
+//
+// It is internal to Reflectory: its API may change in any release.
 package embed

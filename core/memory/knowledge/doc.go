@@ -4,4 +4,6 @@
 //
 // The gate decides what is promoted or purged. core/memory carries out its decisions,
 // with the functions here that take a transaction.
+//
+// It is internal to Reflectory: its API may change in any release.
 package knowledge

@@ -17,11 +17,11 @@ func Create(t *record.Tx, k *core.Knowledge) error {
 	if err := record.Knowledge.Index(t, k.ID, nil, k); err != nil {
 		return err
 	}
-	return putKnowledge(t, k)
+	return Put(t, k)
 }
 
-// putKnowledge writes an entry, with a salt since it has content.
-func putKnowledge(t *record.Tx, k *core.Knowledge) error {
+// Put writes an entry that has its index, with a salt since it has content.
+func Put(t *record.Tx, k *core.Knowledge) error {
 	salt, err := t.NewSalt()
 	if err != nil {
 		return err
@@ -67,8 +67,10 @@ const MaxPage = 1000
 // Filter selects entries of a namespace.
 type Filter struct {
 	Namespace string
-	// Superseded includes the entries that another entry replaced.
+	// Superseded includes the entries that another entry replaced, or that were demoted.
 	Superseded bool
+	// Since leaves out entries that were promoted before; the zero time selects all.
+	Since time.Time
 	// Limit is how many are returned: 0 is 100, and at most [MaxPage].
 	Limit int
 	// After is where the previous page ended; "" begins with the newest.
@@ -120,7 +122,10 @@ func listKnowledge(r core.Reader, f *Filter) (list []*core.Knowledge, next strin
 	}
 	err = r.Scan(from, core.PrefixEnd(start), func(key, _ []byte) (bool, error) {
 		k, err := Read(r, record.PlaceID(key[len(start):]))
-		if err != nil || k.SupersededBy != "" && !f.Superseded {
+		if err == nil && k.CreatedAt.Before(f.Since) {
+			return false, nil // the newest come first
+		}
+		if err != nil || !k.Holds() && !f.Superseded {
 			return err == nil, err
 		}
 		if len(list) == f.Limit {
@@ -169,7 +174,7 @@ func supersede(t *record.Tx, id, by string) error {
 			WithHint("an entry can only supersede an entry of its own namespace")
 	}
 	old.SupersededBy = by
-	if err := putKnowledge(t, old); err != nil {
+	if err := Put(t, old); err != nil {
 		return err
 	}
 	return t.Record(old.Namespace, journal.KnowledgeSuperseded{KnowledgeID: id, By: by, AgentID: t.Caller().Label})

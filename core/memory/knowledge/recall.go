@@ -20,6 +20,8 @@ type Query struct {
 	// Limit is how many are returned at most: 0 means 5, and the limit is
 	// [bounds.MaxRecall].
 	Limit int `json:"limit,omitempty"`
+	// ForPrompt is whether the result goes into a prompt: then only what is relevant enough for one is found.
+	ForPrompt bool `json:"-"`
 }
 
 // Recalled is an entry with the reasons for its rank. Its score is made of similarity and
@@ -43,7 +45,7 @@ func (r *Query) Check() error {
 // Search converts the query for the index. The caller sets its vector and the number of
 // candidates.
 func (r *Query) Search() search.Query {
-	q := search.Query{Text: r.Query}
+	q := search.Query{Text: r.Query, ForPrompt: r.ForPrompt}
 	q.Filter.Namespace, q.Filter.Subtree, q.Filter.MinScore = r.Namespace, r.Subtree, r.MinScore
 	return q
 }
@@ -57,6 +59,9 @@ func Recall(ctx context.Context, s *record.Records, index *search.Index, q *sear
 	list := make([]Recalled, 0, len(found))
 	err = s.View(ctx, func(reader core.Reader) error {
 		for _, f := range found {
+			if q.ForPrompt && !f.Relevant {
+				continue
+			}
 			k, err := Read(reader, f.ID)
 			if record.IsGone(err) {
 				continue // it is gone since the search

@@ -10,9 +10,12 @@ const (
 	SourceUser = "user" // a user said so
 	SourceTool = "tool" // calls of tools showed it
 	SourceText = "text" // it was derived from a text
+	// SourceInferred is what the host concluded by itself.
+	SourceInferred = "inferred"
 )
 
-// Better reports whether a source is better than another. An unknown source is the worst.
+// Better reports whether a source is better than another. What was inferred, and an unknown source, is
+// the worst.
 func Better(source, than string) bool {
 	ranks := map[string]int{SourceText: 1, SourceTool: 2, SourceUser: 3}
 	return ranks[source] > ranks[than]

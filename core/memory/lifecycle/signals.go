@@ -37,6 +37,8 @@ type Turn struct {
 	// Used is whether the memory was used, and Assumed whether that was assumed because
 	// the feedback named no memories.
 	Used, Assumed bool
+	// Shared is whether the use was named together with others.
+	Shared bool
 	// PassedOver is whether it wasn't used although it was as near to the query as what was. An offer
 	// to a question that others answer better shows nothing about the memory.
 	PassedOver bool
@@ -94,6 +96,9 @@ func After(s core.Signals, t *Turn) core.Signals {
 	s.Utility = toward(s.Utility, t.Reward(), averageRate)
 	s.Q = toward(s.Q, t.Reward(), creditRate*t.Weight)
 	s = count(s, t.Outcome)
+	if t.Shared {
+		s.Shared++
+	}
 	if t.Assumed {
 		s.Assumed++
 		if s.LastOutcomeError {

@@ -25,6 +25,7 @@ func TakeOver(s, victim core.Signals, users map[string]bool) core.Signals {
 	s.Failures += victim.Failures
 	s.Assumed += victim.Assumed
 	s.AssumedFailures += victim.AssumedFailures
+	s.Shared += victim.Shared
 	s.Sessions, s.AssumedSessions = int64(len(users)), 0
 	for _, named := range users {
 		if !named {
@@ -33,7 +34,9 @@ func TakeOver(s, victim core.Signals, users map[string]bool) core.Signals {
 	}
 	uses := slices.Concat(victim.RecentUses, s.RecentUses)
 	s.RecentUses = uses[max(0, len(uses)-recentTurns):]
-	s.Window = trim(string(victim.Window + s.Window))
+	_, before := parts(victim.Window)
+	author, since := parts(s.Window)
+	s.Window = core.Window(author + trim(before+since))
 	if len(s.RecentUses) > 0 {
 		s.Recent = nil
 	}

@@ -41,6 +41,8 @@ var transitions = [...]Transition{
 	{core.StateActive, core.StateRevalidatePending, ByRetention},
 	{core.StateCooling, core.StateActive, ByRetention},
 	{core.StateCooling, core.StateRevalidatePending, ByRetention},
+	// Knowledge whose last uses failed.
+	{core.StatePromoted, core.StateRevalidatePending, ByRetention},
 
 	{core.StateRevalidatePending, core.StateActive, ByGate},
 	{core.StateRevalidatePending, core.StateCooling, ByGate},

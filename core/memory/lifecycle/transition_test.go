@@ -41,6 +41,7 @@ consolidated       cooling            undo
 archived           purged             gate
 consolidated       purged             gate
 promoted           purged             gate
+promoted           revalidate_pending retention
 open               revalidate_pending erasure
 active             revalidate_pending erasure
 cooling            revalidate_pending erasure
@@ -119,7 +120,8 @@ func TestOnlyTheGateEndsAMemory(t *testing.T) {
 		if ends && (tr.By != lifecycle.ByGate || tr.From != core.StateRevalidatePending && !erased) {
 			t.Errorf("%+v ends a memory around the gate", tr)
 		}
-		if tr.From == core.StatePurged || tr.From == core.StatePromoted && !erased {
+		falls := tr.From == core.StatePromoted && tr.To == core.StateRevalidatePending && tr.By == lifecycle.ByRetention
+		if tr.From == core.StatePurged || tr.From == core.StatePromoted && !erased && !falls {
 			t.Errorf("%+v comes back from the end", tr)
 		}
 	}

@@ -8,33 +8,51 @@ import (
 	"github.com/reflectory/reflectory/core"
 )
 
-// A window is what happened to a memory lately: each of its last turns that used it or passed it over.
+// A window is what happened to a memory lately: the last turns of each subject that used it or passed it over.
 // What worked once and fails now sinks within ten uses; the
 // signals over its whole life would need as many uses again to notice.
 const (
-	// windowUses and windowOffers are what a window has at most: the offers since its tenth-last use.
+	// windowUses and windowOffers are what a window has at most: of each subject the offers since its
+	// tenth-last use, and 40 in all.
 	windowUses, windowOffers = 10, 40
 	// entryBytes is an offer in a window: a letter for its outcome, and whose turn it was.
 	entryBytes = 1 + whoBytes
 	whoBytes   = 5
 	// othersOffers is how many offers of one other subject a window counts.
 	othersOffers = 5
-	// provenSuccesses is how many successes of others make one subject's failures count as one.
+	// provenSuccesses is how many successes of others bound what one subject's turns count.
 	provenSuccesses = 2
 )
 
-// The outcomes of offers.
+// The outcomes of offers. A window begins with who wrote the memory, if that is known.
 const (
+	written   = 'w'
 	offered   = 'o'
 	succeeded = 's'
 	partly    = 'p'
-	failed    = 'f'
+	failure   = 'f'
 )
 
 // Who is a subject as windows have it: a few letters that don't show its name.
 func Who(subject string) string {
 	sum := sha256.Sum256([]byte(subject))
 	return base64.RawURLEncoding.EncodeToString(sum[:])[:whoBytes]
+}
+
+// Written is the window of a new memory, with the subject that wrote it; "" is none.
+func Written(subject string) core.Window {
+	if subject == "" {
+		return ""
+	}
+	return core.Window(string(rune(written)) + Who(subject))
+}
+
+// parts are a window's author, as an entry or "", and its offers.
+func parts(w core.Window) (author, offers string) {
+	if len(w) > 0 && w[0] == written {
+		return string(w[:entryBytes]), string(w[entryBytes:])
+	}
+	return "", string(w)
 }
 
 // offer adds a turn that used the memory, or passed it over, to a window.
@@ -47,29 +65,24 @@ func offer(w core.Window, t *Turn) core.Window {
 		case core.OutcomePartial:
 			outcome = partly
 		default:
-			outcome = failed
+			outcome = failure
 		}
 	}
-	return trim(string(w) + string(outcome) + Who(t.Subject))
+	author, offers := parts(w)
+	return core.Window(author + trim(offers+string(outcome)+Who(t.Subject)))
 }
 
-// trim leaves out what a window doesn't have. Where several subjects share it, the one with the most
-// gives way, so that nobody's reports push out what others know.
-func trim(w string) core.Window {
-	for uses := tally(w, isUse); total(uses) >= windowUses; uses = tally(w, isUse) {
-		who := most(uses)
-		kept := uses[who] - (total(uses) - windowUses)
-		cut := 0 // where its first use is that is kept
-		for i, n := len(w)-entryBytes, 0; i >= 0 && n < kept; i -= entryBytes {
+// trim leaves out what a window doesn't have: of each subject what is before its tenth-last use, and then
+// of the subject that has the most, so that nobody's reports push out what others know.
+func trim(w string) string {
+	for who, uses := range tally(w, isUse) {
+		cut, n := 0, 0 // where its first use is that is kept
+		for i := len(w) - entryBytes; i >= 0 && uses >= windowUses && n < windowUses; i -= entryBytes {
 			if isUse(w[i]) && w[i+1:i+entryBytes] == who {
 				cut, n = i, n+1
 			}
 		}
-		shorter := without(w, who, cut)
-		if len(shorter) == len(w) {
-			break
-		}
-		w = shorter
+		w = without(w, who, cut)
 	}
 	for len(w) > windowOffers*entryBytes {
 		who := most(tally(w, func(byte) bool { return true }))
@@ -79,7 +92,7 @@ func trim(w string) core.Window {
 		}
 		w = w[:i] + w[i+entryBytes:]
 	}
-	return core.Window(strings.Clone(w))
+	return w
 }
 
 func isUse(outcome byte) bool { return outcome != offered }
@@ -128,42 +141,110 @@ type Standing struct {
 	// Offers are the turns that used it or passed it over, Uses those that used it, and Failures the
 	// uses that failed.
 	Offers, Uses, Failures int
+	// Q is what the uses earned: from .5, each moves it a fifth of the way to its reward.
+	Q float64
 }
 
 // StandingOf counts a window for a subject. Others' turns count within bounds, so that one subject's
-// reports don't change the order that others see: at most five offers of each, and one failure of each
-// where others used the memory twice with success.
-func StandingOf(w core.Window, subject string) (s Standing) {
+// reports don't change the order in which others find what has proved itself. The author's own uses count
+// nothing. Once others than a subject used the memory twice with success, the subject's turns count
+// nothing to others: that it fails by now, each finds out by itself, and [Fallen] by all. Of other
+// subjects' turns the last five each count.
+func StandingOf(w core.Window, subject string) Standing {
+	return standing(w, Who(subject), initial, func(string) bool { return true })
+}
+
+// OwnStandingOf counts a window for a subject whose needs may be others' opposite: once it used the memory
+// itself, only its own turns count, and what others' uses earned is where its own begin.
+func OwnStandingOf(w core.Window, subject string) Standing {
+	who, shared := Who(subject), StandingOf(w, subject)
+	if own := standing(w, who, shared.Q, func(by string) bool { return by == who }); own.Uses > 0 {
+		return own
+	}
+	return shared
+}
+
+// AloneStandingOf counts a window's turns of one subject. What no report of others may change, such as which
+// other memories are near, goes by it.
+func AloneStandingOf(w core.Window, subject string) Standing {
 	who := Who(subject)
-	offers, failures, successes := map[string]int{}, map[string]int{}, map[string]int{}
-	all := 0
-	for i := len(w) - entryBytes; i >= 0; i -= entryBytes {
-		by := string(w[i+1 : i+entryBytes])
-		if by != who && offers[by] == othersOffers {
+	return standing(w, who, initial, func(by string) bool { return by == who })
+}
+
+// standing counts the turns of some subjects, from a q on.
+func standing(w core.Window, who string, q float64, of func(by string) bool) (s Standing) {
+	author, entries := parts(w)
+	if entries == "" {
+		return Standing{Q: q}
+	}
+	var counted [windowOffers + 1]bool
+	successes, all := map[string]int{}, 0
+	for i := 0; i < len(entries); i += entryBytes {
+		by := entries[i+1 : i+entryBytes]
+		if by != who && isUse(entries[i]) && author != "" && by == author[1:] {
+			continue
+		}
+		counted[i/entryBytes] = by == who || all-successes[by] < provenSuccesses
+		if entries[i] == succeeded {
+			successes[by]++
+			all++
+		}
+	}
+	share, offers := 1.0, map[string]int{}
+	for i := len(entries) - entryBytes; i >= 0; i -= entryBytes {
+		by := entries[i+1 : i+entryBytes]
+		if !of(by) || !counted[i/entryBytes] || by != who && offers[by] == othersOffers {
 			continue
 		}
 		offers[by]++
 		s.Offers++
-		switch w[i] {
-		case offered:
+		if !isUse(entries[i]) {
 			continue
-		case failed:
-			failures[by]++
-		case succeeded:
-			successes[by]++
-			all++
 		}
 		s.Uses++
-	}
-	for by, n := range failures {
-		if by != who && all-successes[by] >= provenSuccesses {
-			s.Uses -= n - 1
-			s.Offers -= n - 1
-			n = 1
+		switch entries[i] {
+		case failure:
+			s.Failures++
+		case partly:
+			s.Q += float64(creditRate * share * .5)
+		default:
+			s.Q += creditRate * share
 		}
-		s.Failures += n
+		share *= 1 - creditRate
 	}
+	s.Q = core.Rounded(s.Q + float64(q*share))
 	return s
+}
+
+// What makes knowledge fall: so many uses in a row that failed, the newest of them, or fewer with so many
+// offers since that passed it over.
+const (
+	fallUses, fallUsesPassed = 3, 2
+	fallPassed               = 5
+)
+
+// Fallen reports whether what became knowledge fails by now: failed counts its last uses that failed, and
+// passed the offers since the last use. Each subject's count within the bounds of [StandingOf].
+func Fallen(w core.Window) (failed, passed int, fallen bool) {
+	_, entries := parts(w)
+	offers, failures, successes := map[string]int{}, map[string]int{}, tally(entries, func(outcome byte) bool { return outcome == succeeded })
+	all := total(successes)
+	for i := len(entries) - entryBytes; i >= 0; i -= entryBytes {
+		by := entries[i+1 : i+entryBytes]
+		if entries[i] == offered {
+			if offers[by]++; failed == 0 && offers[by] <= othersOffers {
+				passed++
+			}
+			continue
+		}
+		if entries[i] != failure {
+			break
+		}
+		if failures[by]++; failures[by] == 1 || all-successes[by] < provenSuccesses {
+			failed++
+		}
+	}
+	return failed, passed, failed >= fallUses || failed >= fallUsesPassed && passed >= fallPassed
 }
 
 // leastFactor is the lowest failure factor, for a memory whose uses all failed.

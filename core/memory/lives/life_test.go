@@ -36,8 +36,9 @@ type life struct {
 	// reads is how much of what it recalls the agent reads: it succeeds if one of these helps.
 	reads int
 	names naming
-	// opposed is whether half of four users need what is wrong for the others.
-	opposed bool
+	// shared is whether four users have the questions, and opposed whether half of them need what is wrong for
+	// the others.
+	shared, opposed bool
 }
 
 // wronged is how many of the tasks have a wrong tip that is worded nearer than the right one.
@@ -54,12 +55,21 @@ type world struct {
 	helps map[string]int
 	// now are the notes with the present right tips, old the wrong ones from the beginning.
 	now, old []string
+	// changed is called with the notes that are outdated when the world drifts, if it is set.
+	changed func(outdated []string)
 }
 
 // live lives a life, and returns which turns succeeded.
-func (l life) live(t *testing.T, seed uint64, m mind) []bool {
-	w := &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}, notes: map[string]string{}}
+func (l life) live(t *testing.T, seed uint64, m mind) []bool { return l.world(t, seed, m).live() }
+
+// world is a world in which a life can be lived.
+func (l life) world(t *testing.T, seed uint64, m mind) *world {
+	return &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}, notes: map[string]string{}}
+}
+
+func (w *world) live() []bool {
 	w.begin()
+	l := w.life
 	passed := make([]bool, l.turns)
 	session, left, number, user := 0, 0, int64(0), 0
 	for turn := 1; turn <= l.turns; turn++ {
@@ -115,12 +125,17 @@ func (w *world) begin() {
 
 // change has the world drift.
 func (w *world) change() {
+	var outdated []string
 	for _, kind := range w.rnd.Perm(len(w.tasks))[:len(w.tasks)/2] {
 		delete(w.helps, w.now[kind])
+		outdated = append(outdated, w.now[kind])
 		if w.now[kind] = w.old[kind]; w.newTip {
 			w.now[kind] = w.learn(w.tasks[kind].word(w.rnd, near, w.tasks[kind].right[1]))
 		}
 		w.helps[w.now[kind]] = kind
+	}
+	if w.changed != nil {
+		w.changed(outdated)
 	}
 }
 
@@ -128,7 +143,7 @@ func (w *world) change() {
 func (w *world) turn(user int, session string, number int64) (passed bool) {
 	kind := w.rnd.IntN(len(w.tasks))
 	q := request{"agent", session, number, w.tasks[kind].ask(w.rnd)}
-	if w.opposed {
+	if w.shared || w.opposed {
 		q.who = fmt.Sprint("user-", user)
 	}
 	luck, flip, rare := w.rnd.Float64(), w.rnd.Float64(), w.rnd.Float64()

@@ -26,7 +26,7 @@ func TestLives(t *testing.T) {
 			lived := map[string][][]bool{}
 			for _, name := range simples {
 				for seed := range n {
-					lived[name] = append(lived[name], k.live(t, uint64(seed), newMind(name, uint64(seed))))
+					lived[name] = append(lived[name], k.live(t, seedOf(t, seed), newMind(name, seedOf(t, seed))))
 				}
 			}
 			ours := make([][]bool, n)
@@ -34,7 +34,7 @@ func TestLives(t *testing.T) {
 				for seed := range n {
 					t.Run(fmt.Sprint(seed), func(t *testing.T) {
 						t.Parallel()
-						ours[seed] = k.live(t, uint64(seed), newProduct(t))
+						ours[seed] = k.live(t, seedOf(t, seed), newProduct(t).govern(k.settings...))
 					})
 				}
 			})

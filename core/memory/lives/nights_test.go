@@ -135,8 +135,8 @@ func TestLives_Nights(t *testing.T) {
 		for seed := range n {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				with := age(t, uint64(seed), days, true)
-				found[seed], live[seed], without[seed] = with.found, with.live, age(t, uint64(seed), days, false).found
+				with := age(t, seedOf(t, seed), days, true)
+				found[seed], live[seed], without[seed] = with.found, with.live, age(t, seedOf(t, seed), days, false).found
 			})
 		}
 	})

@@ -22,8 +22,12 @@ const namespace = "agents"
 // product is the product's memory, with the policies and the gate that it comes with.
 type product struct {
 	*memory.Memories
-	t     *testing.T
-	clock *coretest.Clock
+	t        *testing.T
+	writer   *journal.Writer
+	clock    *coretest.Clock
+	governor *governance.Governor
+	// tools are what the tools of a turn showed, for its report.
+	tools []core.ToolOutcome
 }
 
 func newProduct(t *testing.T) *product {
@@ -31,14 +35,28 @@ func newProduct(t *testing.T) *product {
 	p := &product{t: t, clock: &coretest.Clock{}}
 	store := mem.Open()
 	policies := policy.New(policy.AllPoints(), policy.Options{})
+	p.writer = &journal.Writer{Store: store, Clock: p.clock}
+	p.governor = governance.New(p.writer)
 	var err error
 	p.Memories, err = memory.New(memory.Options{
 		Store: store, Clock: p.clock, IDs: &coretest.IDs{}, Random: &coretest.Random{}, Embedder: embed.Hashed{},
-		Governor: governance.New(&journal.Writer{Store: store, Clock: p.clock}), Reflection: policies, Retention: policies,
+		Governor: p.governor, Reflection: policies, Retention: policies,
 		Gate: gate.New(policies), Evidence: gate.Evidence{},
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return p
+}
+
+// govern sets how the namespace is governed.
+func (p *product) govern(settings ...string) *product {
+	p.t.Helper()
+	if len(settings) == 0 {
+		return p
+	}
+	if _, err := p.governor.Set(p.t.Context(), namespace, settings...); err != nil {
+		p.t.Fatal(err)
 	}
 	return p
 }
@@ -77,7 +95,7 @@ func (p *product) report(r report) {
 	if r.success {
 		outcome = core.OutcomeSuccess
 	}
-	_, err := p.Feedback(p.as(r.who), &core.FeedbackRequest{Session: r.session, Turn: r.turn, Outcome: outcome, Source: "tool", Used: r.named, Reply: r.reply})
+	_, err := p.Feedback(p.as(r.who), &core.FeedbackRequest{Session: r.session, Turn: r.turn, Outcome: outcome, Source: "tool", Used: r.named, Reply: r.reply, ToolOutcomes: p.tools})
 	if err != nil {
 		p.t.Fatal(err)
 	}

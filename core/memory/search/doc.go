@@ -20,10 +20,15 @@
 //	score = ((1−λ)·fused + λ·q) · boost · max(0.1, 1 − failures/(uses+2)) · (0.5 + 0.5·(uses+2)/(offers+2))
 //
 // Candidates whose fused value is at least 0.65 of the best one's come before all others; if all of
-// these keep failing or are passed over, the next such group comes with them, down to 0.35 of the best
-// one's. Within each of the two groups the score decides, and the cut to k2 comes last. So a memory that
+// these keep failing the subject that asks, or it passes them over, the next such group comes with them,
+// down to 0.3 of the best one's. Within each of the two groups the score decides, and the cut to k2 comes last. So a memory that
 // failed once is ranked behind another memory on the same subject, but not behind any memory that did
 // well elsewhere; and one that is worded nearest, but keeps failing, doesn't hide another on its subject.
+// The only candidate that helped the subject lately, or one much more similar than the others that did, is
+// near from there on too, and its score is a fifth higher: what nobody tried doesn't take its place for
+// being worded nearer. Uses, failures, offers and q are of the window, for the subject that asks: see
+// [lifecycle.StandingOf]. Others' turns move the score of the memory that they used, but neither what is
+// near nor what is left out, so that what one of them reports doesn't change the order of the rest.
 //
 // fused measures similarity. It is the mean of two values in [0,1]: the cosine of a model that knows
 // meanings, and the share of the query's words, weighted by how rare they are, that the memory has
@@ -44,4 +49,12 @@
 // Reciprocal ranks choose the candidates but don't score them: they don't show how well
 // the first one matches, so that q would outweigh a perfect match as easily as a poor
 // one, and as a score they give worse results (see the quality test).
+//
+// # How probably it is relevant
+//
+// Each result has P, a logistic function of how much of the query's words it has, how far that is from
+// chance, how the other candidates are, and which names of the query it has. The weights are fitted by make
+// calibrate on XQuAD and on conversations that are made; make recall-quality checks them on others.
+//
+// It is internal to Reflectory: its API may change in any release.
 package search

@@ -42,6 +42,11 @@ type Position struct {
 	Language string
 	// MaxStaleness is for how long a search may take the position to be this one.
 	MaxStaleness time.Duration
+	// MinP is the least [Found.P] of what is relevant, and PromptMinP that for a prompt; 0 is all.
+	MinP, PromptMinP float64
+	// Cut is the share of the first one's score, and of the best similarity, below both of which nothing is
+	// returned.
+	Cut float64
 }
 
 // DefaultMaxBytes is how much memory an index takes before it drops namespaces: the size
@@ -160,21 +165,21 @@ func (x *Index) space(namespace string) *space {
 	return s
 }
 
-// scope returns the spaces of a namespace, with subtree also of those below it, in order,
+// scope returns the spaces of a namespace, with subtree also of those below it, in order, and their positions,
 // with contents that include everything committed before the call, or before the look that
 // [Position.MaxStaleness] allows. A namespace that was
 // never written to has no space. Spaces that aren't loaded are loaded, and others are
 // dropped for them if memory runs out.
-func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, []*contents, error) {
+func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, []Position, []*contents, error) {
 	positions, err := x.positions(ctx, namespace, subtree)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	spaces, list := make([]*space, len(positions)), make([]*contents, len(positions))
 	for i, p := range positions {
 		spaces[i] = x.space(p.Namespace)
 		if list[i], err = x.reach(ctx, spaces[i], p); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
 	x.mu.Lock()
@@ -184,7 +189,7 @@ func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*s
 		s.used = x.searches
 	}
 	x.shrink(x.searches)
-	return spaces, list, nil
+	return spaces, positions, list, nil
 }
 
 // reach returns the contents of a space, at a position or a later one.
@@ -199,7 +204,7 @@ func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, err
 func (x *Index) WithRarity(ctx context.Context, namespaces []string, fn func(text.Rarity)) error {
 	var loaded []*contents
 	for _, namespace := range namespaces {
-		_, list, err := x.scope(ctx, namespace, false)
+		_, _, list, err := x.scope(ctx, namespace, false)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (s *store) Positions(_ context.Context, namespace string, subtree bool) (li
 	s.looked++
 	for _, name := range slices.Sorted(maps.Keys(s.docs)) {
 		if name == namespace || subtree && (namespace == "" || strings.HasPrefix(name, namespace+"/")) {
-			list = append(list, search.Position{Namespace: name, Seq: uint64(len(s.changed[name])), Language: cmp.Or(s.language, "english"), MaxStaleness: s.stale})
+			list = append(list, search.Position{Namespace: name, Seq: uint64(len(s.changed[name])), Language: cmp.Or(s.language, "english"), MaxStaleness: s.stale, Cut: core.DefaultCut})
 		}
 	}
 	return list, nil

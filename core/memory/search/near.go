@@ -86,11 +86,11 @@ func dayOf(t time.Time) int32 {
 
 const secondsOfDay = 24 * 60 * 60
 
-// scored are the scores by words of all documents of a namespace, with what the words can't show.
-func (c *contents) scored(q *text.Query, periods []dream.Period) *text.Scores {
-	s := c.words.Scores(q)
+// adjust changes scores by words by what the words can't show. titled says which titles have a word of the
+// query.
+func (c *contents) adjust(s *text.Scores, titled []bool, q *text.Query, periods []dream.Period) {
 	for _, n := range s.Docs {
-		if s.Titled[n] {
+		if titled[n] {
 			s.Of[n] *= titleFactor
 		}
 		if q.AsksWhen() && c.words.SaysWhen(n) {
@@ -101,7 +101,6 @@ func (c *contents) scored(q *text.Query, periods []dream.Period) *text.Scores {
 		}
 	}
 	c.lend(s)
-	return s
 }
 
 // lend adds to the scores of documents what their neighbours lend them.
@@ -136,4 +135,13 @@ func (c *contents) lendTo(s *text.Scores, n uint32, share float64, next func(*do
 	if n = next(&c.docs[n]); n != none {
 		s.Add(n, far)
 	}
+}
+
+// question is the id of the question before a document of the same source; "" if there is none.
+func (s *scan) question(c *candidate) string {
+	in := s.contents[c.space]
+	if n := c.doc.before; c.doc.source != 0 && n != none && in.words.Asks(n) && (s.query.Filter.IncludeSuperseded || !s.superseded(in, in.docs[n].id)) {
+		return in.docs[n].id
+	}
+	return ""
 }

@@ -1,248 +1,126 @@
 //go:build quality
 
-package search_test
+package search
 
 import (
 	"cmp"
-	"encoding/json"
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/memory/embed"
-	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/memory/text"
 )
 
-// The measure is R@10 on LoCoMo (github.com/snap-research/LoCoMo,
-// data/locomo10.json): each turn of a conversation is a memory, titled by its
-// speaker; a question finds the turns that its answer rests on. Questions whose
-// answer isn't in the conversation (category 5) are left out.
-const (
-	found      = 10
-	multiHop   = 1
-	noAnswer   = 5
-	resamples  = 10_000
-	sampleFile = "REFLECTORY_LOCOMO"
-)
+// docSource is a namespace of documents that don't change.
+type docSource []*Doc
 
-// The ways to find that are compared: BM25 of all words as they are, BM25 of stems
-// without stop words, vectors alone, and recall.
-const (
-	plainWords   = "plain BM25"
-	stemmedWords = "stemmed BM25"
-	byVectors    = "vectors"
-	byRecall     = "recall"
-)
+func (s docSource) Positions(context.Context, string, bool) ([]Position, error) {
+	return []Position{{Namespace: "ns", Seq: 1, Language: "auto", Cut: core.DefaultCut}}, nil
+}
 
-// What recall must reach on the half that nothing was fitted on.
-const (
-	leastFound    = .71
-	leastMultiHop = .43
-)
-
-// TestRecallQuality compares the ways. The weights were fitted on every other
-// conversation, from the first on; what counts are the figures of those between.
-func TestRecallQuality(t *testing.T) {
-	file := os.Getenv(sampleFile)
-	if file == "" {
-		t.Fatalf("%s doesn't name the data: run make recall-quality DATA=…/locomo10.json", sampleFile)
-	}
-	conversations := readConversations(t, file)
-	for half, name := range []string{"fitted on", "not fitted on"} {
-		all, hops := map[string][]float64{}, map[string][]float64{}
-		for i, c := range conversations {
-			if i%2 == half {
-				c.measure(t, all, hops)
-			}
-		}
-		fmt.Printf("R@%d, %d questions, %d of them multi-hop, %s\n", found, len(all[byRecall]), len(hops[byRecall]), name)
-		for _, way := range []string{plainWords, stemmedWords, byVectors, byRecall} {
-			fmt.Printf("  %-12s  %.4f, multi-hop %.4f\n", way, mean(all[way]), mean(hops[way]))
-		}
-		for _, base := range []string{plainWords, stemmedWords} {
-			low, high := interval(all[byRecall], all[base])
-			fmt.Printf("  recall − %s: %+.4f, 95%% of %d paired bootstrap samples in [%+.4f, %+.4f]\n",
-				base, mean(all[byRecall])-mean(all[base]), resamples, low, high)
-		}
-		if half == 0 {
-			continue
-		}
-		if got := mean(all[byRecall]); got < leastFound || got < mean(all[stemmedWords]) {
-			t.Errorf("recall finds %.4f, want at least %v and what stemmed BM25 finds, %.4f", got, leastFound, mean(all[stemmedWords]))
-		}
-		if got := mean(hops[byRecall]); got < leastMultiHop {
-			t.Errorf("of multi-hop questions recall finds %.4f, want at least %v", got, leastMultiHop)
+func (s docSource) Load(_ context.Context, _ string, fn func(*Doc) error) (uint64, error) {
+	for _, d := range s {
+		if err := fn(d); err != nil {
+			return 0, err
 		}
 	}
+	return 1, nil
 }
 
-// conversation is one of the data set.
-type conversation struct {
-	docs      []*search.Doc
-	questions []question
+func (s docSource) Changes(context.Context, string, uint64, func(string, *Doc) error) (uint64, bool, error) {
+	return 1, true, nil
 }
 
-type question struct {
-	text     string
-	evidence []string
-	multiHop bool
-}
+// Recall is measured by the share of the evidence that is found: among the first ten (R@10) and first (R@1).
+const (
+	ten       = 10
+	resamples = 2_000
+)
 
-func readConversations(t *testing.T, file string) []conversation {
+// figures are the shares of each question, by recall and by plain BM25 of all words as they are.
+type figures struct{ recall, plain, first, plainFirst []float64 }
+
+// measure asks the questions that are wanted.
+func measure(t *testing.T, list []corpus, wanted func(q *question) bool) (f figures) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var raw []struct {
-		Conversation map[string]json.RawMessage `json:"conversation"`
-		QA           []struct {
-			Question string   `json:"question"`
-			Evidence []string `json:"evidence"`
-			Category int      `json:"category"`
-		} `json:"qa"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		t.Fatal(err)
-	}
-	list := make([]conversation, len(raw))
-	for i, r := range raw {
+	for i := range list {
 		c := &list[i]
-		ids := c.readTurns(t, r.Conversation)
-		for _, qa := range r.QA {
-			q := question{text: qa.Question, multiHop: qa.Category == multiHop}
-			for _, e := range strings.FieldsFunc(strings.Join(qa.Evidence, " "), func(r rune) bool { return strings.ContainsRune(" ;,", r) }) {
-				if ids[e] && !slices.Contains(q.evidence, e) {
-					q.evidence = append(q.evidence, e)
-				}
+		x := New(docSource(c.docs), Options{})
+		plain := newBM25(c.docs)
+		for n := range c.questions {
+			q := &c.questions[n]
+			if len(q.evidence) == 0 || !wanted(q) {
+				continue
 			}
-			if qa.Category != noAnswer && len(q.evidence) > 0 {
-				c.questions = append(c.questions, q)
+			var found []string
+			for _, r := range recall(t, x, q.text, ten) {
+				found = append(found, r.ID)
+			}
+			plainly := plain.top(q.text, ten)
+			f.recall, f.first = append(f.recall, q.share(found)), append(f.first, q.share(found[:min(1, len(found))]))
+			f.plain, f.plainFirst = append(f.plain, q.share(plainly)), append(f.plainFirst, q.share(plainly[:min(1, len(plainly))]))
+		}
+	}
+	return f
+}
+
+// bm25 is BM25 of words as they are, with the usual k1 of 1.2 and b of 0.75.
+type bm25 struct {
+	docs    []*Doc
+	words   []map[string]float64 // of each document, how often it has them
+	lengths []float64
+	have    map[string]float64 // how many documents have a word
+	mean    float64
+}
+
+func newBM25(docs []*Doc) *bm25 {
+	x := &bm25{docs: docs, have: map[string]float64{}}
+	for _, d := range docs {
+		words, length := map[string]float64{}, 0.0
+		for w := range text.Words(d.Title + "\n" + d.Text) {
+			if words[w]++; words[w] == 1 {
+				x.have[w]++
+			}
+			length++
+		}
+		x.words, x.lengths, x.mean = append(x.words, words), append(x.lengths, length), x.mean+length/float64(len(docs))
+	}
+	return x
+}
+
+// top are the best documents for a query.
+func (x *bm25) top(query string, k int) (ids []string) {
+	const k1, b = 1.2, 0.75
+	scores, count := make([]float64, len(x.docs)), float64(len(x.docs))
+	for w := range text.Words(query) {
+		rarity := math.Log(1 + (count-x.have[w]+0.5)/(x.have[w]+0.5))
+		for i, words := range x.words {
+			if times := words[w]; times > 0 {
+				scores[i] += rarity * times * (k1 + 1) / (times + k1*(1-b+b*x.lengths[i]/x.mean))
 			}
 		}
 	}
-	return list
-}
-
-// readTurns makes documents of a conversation's turns and returns their ids. The
-// caption of a picture is part of its turn.
-func (c *conversation) readTurns(t *testing.T, sessions map[string]json.RawMessage) map[string]bool {
-	t.Helper()
-	ids := map[string]bool{}
-	for n := range 100 {
-		session := sessions[fmt.Sprintf("session_%d", n)]
-		if session == nil {
-			continue
-		}
-		var turns []struct {
-			Speaker string `json:"speaker"`
-			ID      string `json:"dia_id"`
-			Text    string `json:"text"`
-			Caption string `json:"blip_caption"`
-		}
-		if err := json.Unmarshal(session, &turns); err != nil {
-			t.Fatal(err)
-		}
-		at := c.sessionTime(t, sessions[fmt.Sprintf("session_%d_date_time", n)])
-		for i, turn := range turns {
-			text := turn.Text
-			if turn.Caption != "" {
-				text += " [" + turn.Caption + "]"
-			}
-			ids[turn.ID] = true
-			c.docs = append(c.docs, &search.Doc{
-				ID: turn.ID, State: core.StateOpen, Q: 0.5, Title: turn.Speaker, Text: text,
-				At: at.Add(time.Duration(i) * time.Second), Source: fmt.Sprint("session ", n),
-			})
+	order := make([]int, len(x.docs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	for _, i := range order[:min(k, len(order))] {
+		if scores[i] > 0 {
+			ids = append(ids, x.docs[i].ID)
 		}
 	}
 	return ids
 }
 
-// sessionTime is when a session was.
-func (c *conversation) sessionTime(t *testing.T, raw json.RawMessage) time.Time {
-	t.Helper()
-	var written string
-	if err := json.Unmarshal(raw, &written); err != nil {
-		t.Fatal(err)
-	}
-	at, err := time.Parse("3:04 pm on 2 January, 2006", written)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
-}
-
-// measure adds the share of the evidence that each way finds, question by question,
-// and separately the share for multi-hop questions.
-func (c *conversation) measure(t *testing.T, all, hops map[string][]float64) {
-	t.Helper()
-	texts := make([]string, len(c.docs))
-	for i, d := range c.docs {
-		texts[i] = d.Title + "\n" + d.Text
-	}
-	vectors, err := embed.Hashed{}.Embed(t.Context(), texts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, d := range c.docs {
-		d.Model, d.Vector = embed.Model, vectors[i]
-	}
-	x := search.New(one(c.docs), search.Options{})
-	byID := func(a, b uint32) int { return cmp.Compare(c.docs[a].ID, c.docs[b].ID) }
-	bm25 := map[string]*text.Index{plainWords: text.New(text.Language{}, byID), stemmedWords: text.New(text.LanguageOf("english"), byID)}
-	for i := range c.docs {
-		for _, x := range bm25 {
-			x.Put(uint32(i), "", texts[i])
-		}
-	}
-	for _, x := range bm25 {
-		x.Settle()
-	}
-	for _, q := range c.questions {
-		v, err := embed.Hashed{}.Embed(t.Context(), []string{q.text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		note := func(way string, ids []string) {
-			share := q.recall(ids)
-			all[way] = append(all[way], share)
-			if q.multiHop {
-				hops[way] = append(hops[way], share)
-			}
-		}
-		for way, x := range bm25 {
-			var ids []string
-			for _, hit := range x.Top(text.NewQuery(q.text, x), found, nil) {
-				ids = append(ids, c.docs[hit.Doc].ID)
-			}
-			note(way, ids)
-		}
-		for way, words := range map[string]string{byVectors: "", byRecall: q.text} {
-			query := search.Query{Text: words, Vector: v[0], Model: embed.Model, VectorWeight: embed.Hashed{}.Weight(), VectorsLast: true, Limit: found}
-			query.Filter.Namespace = "ns"
-			query.Nearest = search.Nearest
-			results, err := x.Search(t.Context(), &query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids := make([]string, len(results))
-			for i, r := range results {
-				ids[i] = r.ID
-			}
-			note(way, ids)
-		}
-	}
-}
-
-// recall is the share of the evidence that was found.
-func (q *question) recall(ids []string) float64 {
+// share is the share of the evidence that was found.
+func (q *question) share(ids []string) float64 {
 	hits := 0
 	for _, id := range ids {
 		if slices.Contains(q.evidence, id) {
@@ -250,6 +128,29 @@ func (q *question) recall(ids []string) float64 {
 		}
 	}
 	return float64(hits) / float64(len(q.evidence))
+}
+
+func every(*question) bool { return true }
+
+func kindOf(kind string) func(q *question) bool {
+	return func(q *question) bool { return q.kind == kind }
+}
+
+// row prints a figure with the interval of its mean, what it is to reach, and plain BM25's.
+func row(t *testing.T, name string, values, plain []float64, reach float64) {
+	t.Helper()
+	low, high := interval(values)
+	baseline := "–"
+	if plain != nil {
+		baseline = fmt.Sprintf("%.3f", mean(plain))
+	}
+	fmt.Printf("recall | %-52s | %.3f [%.3f, %.3f] | ≥ %.2f | %s\n", name, mean(values), low, high, reach, baseline)
+	if mean(values) < reach {
+		t.Errorf("%s: %.3f, want at least %v", name, mean(values), reach)
+	}
+	if plain != nil && mean(values) < mean(plain) {
+		t.Errorf("%s: %.3f, and plain BM25 %.3f", name, mean(values), mean(plain))
+	}
 }
 
 func mean(values []float64) float64 {
@@ -260,17 +161,129 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// interval is where the middle 95 % of the differences lie when questions are
-// drawn again and again from those that there are.
-func interval(a, b []float64) (low, high float64) {
+// interval is where the middle 95 % of the means lie when questions are drawn again and again from
+// those that there are.
+func interval(values []float64) (low, high float64) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	differences := make([]float64, resamples)
-	for i := range differences {
-		for range a {
-			q := rnd.IntN(len(a))
-			differences[i] += (a[q] - b[q]) / float64(len(a))
+	means := make([]float64, resamples)
+	for i := range means {
+		for range values {
+			means[i] += values[rnd.IntN(len(values))] / float64(len(values))
 		}
 	}
-	slices.Sort(differences)
-	return differences[resamples*25/1000], differences[resamples*975/1000]
+	slices.Sort(means)
+	return means[resamples*25/1000], means[resamples*975/1000]
+}
+
+// half is every other conversation: the ranking was fitted on the first, the third and so on.
+func half(list []corpus, from int) (part []corpus) {
+	for i := from; i < len(list); i += 2 {
+		part = append(part, list[i])
+	}
+	return part
+}
+
+// TestRecallQuality prints how much recall finds in the sets that are named.
+func TestRecallQuality(t *testing.T) {
+	if os.Getenv(locomoEnv) == "" {
+		t.Fatalf("%s doesn't name the data: run make recall-quality DATA=…/locomo10.json", locomoEnv)
+	}
+	fmt.Println("recall | what | measured [95 %] | to reach | plain BM25")
+	locomo := readLoCoMo(t)
+	test := half(locomo, 1)
+	all := measure(t, test, every)
+	row(t, "LoCoMo, conversations not fitted on, R@10", all.recall, all.plain, .71)
+	row(t, "the same, R@1", all.first, all.plainFirst, .40)
+	hops, times := measure(t, test, kindOf(multiHop)), measure(t, test, kindOf(temporal))
+	row(t, "the same, multi-hop, R@10", hops.recall, hops.plain, .43)
+	row(t, "the same, temporal, R@10", times.recall, times.plain, .73)
+	typos := measure(t, withTypos(locomo), every)
+	row(t, "LoCoMo, one edit in every word, R@10", typos.recall, typos.plain, .55)
+	names := measure(t, makeIdentifiers(), every)
+	row(t, "identifiers asked in another case style, R@1", names.first, names.plainFirst, .97)
+	if os.Getenv(realTalkEnv) != "" {
+		real := measure(t, readRealTalk(t), every)
+		row(t, "RealTalk, R@10", real.recall, real.plain, .57)
+		row(t, "the same, R@1", real.first, real.plainFirst, .33)
+	}
+	if os.Getenv(xquadEnv) != "" {
+		for _, l := range []struct {
+			language string
+			reach    float64
+		}{{"ru", .90}, {"ar", .86}, {"el", .88}, {"ro", .91}, {"tr", .87}, {"de", .87}} {
+			const articles = 48 // all
+			f := measure(t, readXQuAD(t, l.language, articles), every)
+			row(t, "XQuAD's sentences, "+l.language+", R@10", f.recall, f.plain, l.reach)
+		}
+	}
+	if os.Getenv(cranfieldEnv) != "" {
+		f := measure(t, readCranfield(t), every)
+		row(t, "Cranfield, R@10", f.recall, f.plain, .45)
+	}
+}
+
+// TestAbstention prints how often nothing is said to be relevant, rightly and wrongly, and how well P is
+// calibrated. Neither set was fitted on.
+func TestAbstention(t *testing.T) {
+	if os.Getenv(locomoEnv) == "" {
+		t.Fatalf("%s doesn't name the data: run make recall-quality DATA=…/locomo10.json", locomoEnv)
+	}
+	abstention(t, "LoCoMo", askAll(t, readLoCoMo(t), false))
+	if os.Getenv(realTalkEnv) != "" {
+		abstention(t, "RealTalk", askAll(t, readRealTalk(t), false))
+	}
+}
+
+// abstention prints how often nothing is said to be relevant, at the least P of a recall.
+func abstention(t *testing.T, set string, a asked) {
+	t.Helper()
+	const least = 0.15
+	line := func(name string, list []answered, reach string) {
+		if len(list) == 0 {
+			return
+		}
+		values := nothing(list, least)
+		low, high := interval(values)
+		fmt.Printf("recall | %-52s | %.3f [%.3f, %.3f] | %s | 0\n", set+", "+name, mean(values), low, high, reach)
+	}
+	line("nothing where there is an answer", a.answerable, "≤ .05")
+	line("nothing for another conversation's questions", a.crossed, "≥ .80")
+	line("nothing where people are swapped", a.swapped, "≥ .80")
+	line("nothing where there is none", slices.Concat(a.crossed, a.swapped), "≥ .80")
+	fmt.Printf("recall | %-52s | %.3f | ≤ .05 | –\n", set+", P's calibration error, all questions", calibrationError(a.all()))
+	fmt.Printf("recall | %-52s | %.3f | ≤ .05 | –\n", set+", P's calibration error, answerable ones", calibrationError(a.answerable))
+}
+
+// withTypos are the corpora with an edit in every word of the questions.
+func withTypos(list []corpus) []corpus {
+	r := rand.New(rand.NewPCG(3, 4))
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].questions = slices.Clone(list[i].questions)
+		for n := range list[i].questions {
+			words := strings.Fields(list[i].questions[n].text)
+			for j := range words {
+				words[j] = edited(r, words[j])
+			}
+			list[i].questions[n].text = strings.Join(words, " ")
+		}
+	}
+	return list
+}
+
+// edited is a word with one letter more, one less, another one, or two that changed places.
+func edited(r *rand.Rand, word string) string {
+	letters := []rune(word)
+	i, letter := r.IntN(len(letters)), rune('a'+r.IntN(26))
+	switch kind := r.IntN(4); {
+	case kind == 0:
+		letters = slices.Insert(letters, i, letter)
+	case kind == 1 && len(letters) > 1:
+		letters = slices.Delete(letters, i, i+1)
+	case kind == 2 && i+1 < len(letters):
+		letters[i], letters[i+1] = letters[i+1], letters[i]
+	default:
+		letters[i] = letter
+	}
+	return string(letters)
 }

@@ -159,15 +159,18 @@ func TestWhatFailsDoesntHideOthers(t *testing.T) {
 		corpus one
 		want   string
 	}{
-		{"two of two failed", one{at("a", .9, .1, window(2, 2)), at("b", .5, .9, window(3, 0)), at("c", .1, 1, "")}, "b a c"},
-		{"one of one failed", one{at("a", .9, .3, window(1, 1)), at("b", .5, .9, window(3, 0))}, "a b"},
-		{"two of three failed", one{at("a", .9, .3, window(3, 2)), at("b", .5, .9, window(3, 0))}, "a b"},
-		{"eight times passed over", one{at("a", .9, .1, passed(8)), at("b", .5, 1, window(9, 0))}, "b a"},
-		{"seven times passed over", one{at("a", .9, .1, passed(7)), at("b", .5, 1, window(9, 0))}, "a b"},
-		{"another near one does well", one{at("a", .9, .1, window(2, 2)), at("b", .6, .2, ""), at("c", .5, 1, window(9, 0))}, "b a c"},
-		{"all near ones fail", one{at("a", .9, .1, window(2, 2)), at("b", .6, .2, window(4, 4)), at("c", .5, 1, window(9, 0))}, "c a b"},
-		{"the next ones fail too", one{at("a", .9, .1, window(2, 2)), at("b", .5, .1, window(2, 2)), at("c", .32, .9, window(3, 0))}, "c a b"},
-		{"what is unrelated isn't near", one{at("a", .9, .1, window(2, 2)), at("b", .31, 1, window(9, 0))}, "a b"},
+		{"two of two failed", one{at("a", .9, .1, window(2, 2)), at("b", .5, .9, window(2, 0)), at("c", .1, 1, "")}, "b a c"},
+		{"one of one failed", one{at("a", .9, .3, window(1, 1)), at("b", .5, .9, window(2, 0))}, "a b"},
+		{"two of three failed", one{at("a", .9, .3, window(3, 2)), at("b", .5, .9, window(2, 0))}, "a b"},
+		{"eight times passed over", one{at("a", .9, .1, passed(8)), at("b", .5, 1, window(2, 0))}, "b a"},
+		{"seven times passed over", one{at("a", .9, .1, passed(7)), at("b", .5, 1, window(2, 0))}, "a b"},
+		{"another near one does well", one{at("a", .9, .1, window(2, 2)), at("b", .6, .2, ""), at("c", .5, 1, window(2, 0))}, "b a c"},
+		{"all near ones fail", one{at("a", .9, .1, window(2, 2)), at("b", .6, .2, window(4, 4)), at("c", .5, 1, window(2, 0))}, "c a b"},
+		{"the next ones fail too", one{at("a", .9, .1, window(2, 2)), at("b", .5, .1, window(2, 2)), at("c", .32, .9, window(2, 0))}, "c a b"},
+		{"what is unrelated isn't near", one{at("a", .9, .1, window(2, 2)), at("b", .26, 1, window(2, 0))}, "a b"},
+		{"what proved itself is near", one{at("a", .9, .1, ""), at("b", .5, 1, window(9, 0))}, "b a"},
+		{"of two that proved themselves the wording decides", one{at("a", .9, .1, ""), at("b", .5, 1, window(9, 0)), at("c", .45, 1, window(9, 0))}, "a b c"},
+		{"what proved itself on another subject isn't near", one{at("a", .9, .1, ""), at("b", .26, 1, window(9, 0))}, "a b"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,6 +182,42 @@ func TestWhatFailsDoesntHideOthers(t *testing.T) {
 	}
 }
 
+// TestOthersReportsDontChangeTheOrder: whatever another subject reports about a memory that hasn't proved itself,
+// the order of those that helped the subject which asks twice or more stays, and so does which of them are found.
+func TestOthersReportsDontChangeTheOrder(t *testing.T) {
+	mine := func(outcomes string) (w core.Window) {
+		for _, c := range outcomes {
+			w += core.Window(string(c) + lifecycle.Who("someone"))
+		}
+		return w
+	}
+	for _, of := range []string{"", "f", "ff", "sf", "fff", "oooooooo", "ffoo", "s"} {
+		orders := map[string]string{}
+		for _, reports := range []string{"", "f", "ff", "fffff", "s", "ss", "sssss", "oooooooo", "sf", "ffsss"} {
+			w := mine(of)
+			for _, c := range reports {
+				w += core.Window(string(c) + lifecycle.Who("another"))
+			}
+			corpus := one{}
+			for _, m := range []struct {
+				id     string
+				cosine float64
+				window core.Window
+			}{{"a", .9, w}, {"b", .55, mine("sss")}, {"c", .5, mine("ssf")}, {"d", .26, mine("sssss")}, {"e", .24, mine("ssff")}} {
+				d := doc(m.id, m.id, float32(m.cosine), float32(math.Sqrt(1-m.cosine*m.cosine)))
+				d.Window, d.Uses = m.window, int64(len(m.window)/6)
+				corpus = append(corpus, d)
+			}
+			q := search.Query{Vector: []float32{1, 0}, Model: "m", Subject: "someone", Nearest: 20, Limit: 9, Most: 9}
+			order := strings.ReplaceAll(ids(find(t, search.New(corpus, search.Options{}), q)), "a", "")
+			orders[strings.Join(strings.Fields(order), " ")] = reports
+		}
+		if len(orders) != 1 {
+			t.Errorf("after %q of someone's own, another's reports lead to %v", of, orders)
+		}
+	}
+}
+
 // window is one of so many uses of one subject, of which the last ones failed.
 func window(uses, failed int64) core.Window {
 	entry := func(outcome string, n int64) string {
@@ -187,15 +226,19 @@ func window(uses, failed int64) core.Window {
 	return core.Window(entry("s", uses-failed) + entry("f", failed))
 }
 
-// A failure that was the only use leaves two thirds, and what always failed a tenth.
+// A failure that was the only use leaves two thirds, and what failed five times of five two sevenths.
 func TestFailuresLowerTheScore(t *testing.T) {
 	for _, c := range []struct {
 		uses, failed int64
 		factor       float64
 	}{{0, 0, 1}, {5, 0, 1}, {1, 1, 2. / 3}, {4, 2, 2. / 3}, {5, 5, 2. / 7}} {
 		corpus := one{with(doc("a", "word"), func(d *search.Doc) { d.Uses, d.Window = c.uses, window(c.uses, c.failed) })}
-		got := find(t, search.New(corpus, search.Options{}), search.Query{Text: "word"})[0]
-		if !near(got.Why.FailureFactor, c.factor) || !near(got.Score, .85*c.factor) {
+		got := find(t, search.New(corpus, search.Options{}), search.Query{Text: "word", Subject: "someone"})[0]
+		want := (.7 + .3*got.Why.Q) * c.factor
+		if c.uses-c.failed >= 3 && c.factor == 1 { // it proved itself
+			want *= 1.2
+		}
+		if !near(got.Why.FailureFactor, c.factor) || !near(got.Score, want) || (got.Why.Q < .5) != (c.factor < 1) {
 			t.Errorf("%d of %d uses failed: %+v, want factor %v", c.failed, c.uses, got, c.factor)
 		}
 		plain := find(t, search.New(corpus, search.Options{Plain: true}), search.Query{Text: "word"})[0]

@@ -88,7 +88,18 @@ func (s *scan) fits(space int, n uint32) bool {
 		(s.query.Among == nil || s.query.Among[d.id]) &&
 		(len(f.States) == 0 || slices.Contains(f.States, d.state)) &&
 		!slices.ContainsFunc(f.Tags, func(tag string) bool { return !slices.Contains(d.tags, tag) }) &&
+		(f.From.IsZero() || d.at >= f.From.UnixMilli()) && (f.To.IsZero() || d.at < f.To.UnixMilli()) &&
+		(f.AsOf.IsZero() || s.known(d.id)) &&
 		(f.IncludeSuperseded || !s.superseded(c, d.id))
+}
+
+// known reports whether a memory was there at the time of the filter. If that can't be told, the search fails.
+func (s *scan) known(id string) bool {
+	known, err := s.query.Known(id)
+	if err != nil {
+		s.failed = err
+	}
+	return known
 }
 
 // ofKind reports whether a filter's kinds select one. Notifications report what a job did,
@@ -105,6 +116,9 @@ func ofKind(kinds []core.MemoryKind, kind core.MemoryKind) bool {
 // the search fails.
 func (s *scan) superseded(c *contents, id string) bool {
 	for _, by := range c.superseded[id] {
+		if !s.query.Filter.AsOf.IsZero() && !s.known(by) {
+			continue
+		}
 		if _, here := c.numbers[by]; here {
 			return true
 		}

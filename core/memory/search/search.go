@@ -25,19 +25,28 @@ type Query struct {
 	// VectorsLast is whether vectors serve only where words find nothing.
 	VectorsLast bool
 	Filter      core.RecallFilter
-	// Subject is who asks.
+	// Subject is who asks, and Own whether only its own turns count, as far as it has some.
 	Subject string
+	Own     bool
 	// Among are the ids of which the found ones are; nil is all.
 	Among map[string]bool
 	// Supersedes reports whether a memory that has a link to what it supersedes takes its place:
 	// one that can be recalled, or was purged. It is asked about those that aren't in the same
 	// index; nil means that none does.
 	Supersedes func(id string) (bool, error)
+	// Known reports whether a memory was there at Filter.AsOf. It must be set if that is.
+	Known func(id string) (bool, error)
 	// Now is the moment from which the text's dates are seen; the zero value leaves relative ones out.
 	Now time.Time
 	// Nearest is k1, how many candidates vectors and words give each. Limit is k2, how many are
 	// returned; up to Most, near ones that were used before aren't cut off.
 	Nearest, Limit, Most int
+	// Spare is whether one more is returned, which is marked.
+	Spare bool
+	// MinP is the least P of what is relevant; nil is what the settings of each namespace say: for prompts,
+	// if ForPrompt is set.
+	MinP      *float64
+	ForPrompt bool
 }
 
 // Found is a document that was found, with the reasons for its rank.
@@ -46,18 +55,26 @@ type Found struct {
 	ID        string
 	Score     float64
 	Why       core.Reasons
-	// Share is how much of the query's words it has, by how rare they are, in [0,1].
-	Share float64
+	// P is how probably it is relevant, by its words and by how it did lately: calibrated, see make calibrate.
+	P float64
+	// Relevant is whether P is at least what the query or the namespace demands; or a model's vectors were
+	// compared, which may know better.
+	Relevant bool
 	// SameAs are the documents with the same content that it represents.
 	SameAs []string
+	// Spare is whether it is the one more that the query asks for.
+	Spare bool
+	// Question is the document before it of its source, if that is a question.
+	Question string
 
 	candidate *candidate
+	judgement judgement
 }
 
 // Search returns the documents that match a query best, the best first, equal ones by id.
 // It loads namespaces that aren't loaded yet.
 func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
-	spaces, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
+	spaces, positions, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +89,12 @@ func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := x.rank(candidates, q)
+	found := x.rank(candidates, q, positions)
 	for i := range found {
-		found[i].Share, found[i].SameAs = found[i].candidate.share, s.sameAs(found[i].candidate)
+		c := found[i].candidate
+		found[i].SameAs, found[i].Question = s.sameAs(c), s.question(c)
 	}
+	s.judge(found, candidates, positions)
 	return found, s.failed
 }
 
@@ -93,7 +112,7 @@ type scan struct {
 	most   float64
 	// groups are the documents of contents that come several times, by their hash.
 	groups map[uint64][]place
-	// failed is the error of looking up what supersedes a document.
+	// failed is the error of looking up what supersedes a document, or whether it was known.
 	failed error
 }
 
@@ -137,10 +156,16 @@ func (s *scan) candidates() ([]*candidate, error) {
 	return list, nil
 }
 
-// The query is expanded where so many documents show which words go together, by the words of the best.
 const (
+	// expandedFrom is how many documents there are at least where the query is expanded by the words of the
+	// best: they show which words go together.
 	expandedFrom = 200
 	examples     = 5
+	// datedBytes is in how many bytes of a query dates are looked for, from its beginning: that takes half a
+	// microsecond a byte.
+	datedBytes = 4096
+	// expandedDocs is how many documents of each contents are looked at for those words, the best ones.
+	expandedDocs = 100
 )
 
 // score scores all documents by words.
@@ -151,8 +176,12 @@ func (s *scan) score() {
 		documents += len(c.numbers)
 	}
 	s.words = text.NewQuery(s.query.Text, indices...)
-	periods := dream.Periods(s.query.Text, s.query.Now)
-	s.rescore(periods)
+	periods := dream.Periods(s.query.Text[:min(len(s.query.Text), datedBytes)], s.query.Now)
+	s.scores = make([]*text.Scores, len(s.contents))
+	for i, c := range s.contents {
+		s.scores[i] = c.words.Scores(s.words)
+		c.adjust(s.scores[i], s.scores[i].Titled, s.words, periods)
+	}
 	if documents < expandedFrom {
 		return
 	}
@@ -167,22 +196,22 @@ func (s *scan) score() {
 	for i, h := range found {
 		typical[i] = text.Example{In: indices[h.space], Doc: h.number, Share: h.score / sum}
 	}
-	s.words.Expand(typical)
-	s.rescore(periods)
+	best := make([][]uint32, len(s.contents))
+	for i, c := range s.contents {
+		for _, h := range c.words.Best(s.scores[i], expandedDocs, nil) {
+			best[i] = append(best[i], h.Doc)
+		}
+	}
+	for i, more := range s.words.Expand(typical).Scores(best) {
+		s.contents[i].adjust(more, s.scores[i].Titled, s.words, periods)
+		s.scores[i].AddAll(more)
+	}
 }
 
 // free gives the memory of the scores back.
 func (s *scan) free() {
 	for _, scores := range s.scores {
 		scores.Free()
-	}
-}
-
-func (s *scan) rescore(periods []dream.Period) {
-	s.free()
-	s.scores = make([]*text.Scores, len(s.contents))
-	for i, c := range s.contents {
-		s.scores[i] = c.scored(s.words, periods)
 	}
 }
 

@@ -38,7 +38,7 @@ type several map[string]one
 func (s several) Positions(_ context.Context, namespace string, subtree bool) (list []search.Position, _ error) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if name == namespace || subtree && (namespace == "" || strings.HasPrefix(name, namespace+"/")) {
-			list = append(list, search.Position{Namespace: name, Seq: 1, Language: "english"})
+			list = append(list, search.Position{Namespace: name, Seq: 1, Language: "english", Cut: core.DefaultCut})
 		}
 	}
 	return list, nil

@@ -7,4 +7,6 @@
 //
 // Documents are numbered by the caller, with small numbers that may be used again
 // after a removal.
+//
+// It is internal to Reflectory: its API may change in any release.
 package text

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/sdk"
@@ -46,7 +47,7 @@ func Escape(s string) string {
 		}
 		i += size
 	}
-	return sdk.ReplaceHidden(b.String(), func(r rune) string { return fmt.Sprintf("&#x%X;", r) })
+	return sdk.ReplaceHidden(b.String(), reference)
 }
 
 // EscapeMemory is a memory's text as it is given to a model: escaped, in an element that
@@ -54,6 +55,46 @@ func Escape(s string) string {
 func EscapeMemory(id, content string) string {
 	return `<memory id="` + Escape(id) + `">` + Escape(content) + `</memory>`
 }
+
+// lineBreak is written in place of a line's end.
+const lineBreak = `\n`
+
+// Line is a memory's text as a line of a prompt, which ends where the text ends. Line breaks are
+// written as \n. What could end the group of lines is escaped as in XML, and so is a dot between
+// spaces, which separates a line's parts. What a person doesn't see, or what changes the order in
+// which a person sees the rest, is a reference that is seen, and other control characters are U+FFFD.
+func Line(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	before := ' '
+	for i, r := range s {
+		after, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
+		switch {
+		case r == '&':
+			b.WriteString("&amp;")
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '\r' && after == '\n':
+		case r >= '\n' && r <= '\r', r == '\u0085', r == '\u2028', r == '\u2029':
+			b.WriteString(lineBreak)
+		case r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsControl(r), !inXML(r):
+			b.WriteRune(utf8.RuneError)
+		case (r == '\u00B7' || r == '\u0387') && (unicode.IsSpace(before) || unicode.IsSpace(after) || after == utf8.RuneError),
+			r >= '\u202A' && r <= '\u202E', r >= '\u2066' && r <= '\u2069':
+			b.WriteString(reference(r))
+		default:
+			b.WriteRune(r)
+		}
+		before = r
+	}
+	return sdk.ReplaceHidden(b.String(), reference)
+}
+
+// reference is a character's reference in XML.
+func reference(r rune) string { return fmt.Sprintf("&#x%X;", r) }
 
 // plainXML reports whether nothing has to be escaped, as in most texts.
 func plainXML(s string) bool {

@@ -35,6 +35,32 @@ func TestEscape_HoldsWhatCouldEndItsPlace(t *testing.T) {
 	}
 }
 
+func TestLine_IsOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                          "",
+		"plain, it's \"so\" > that": "plain, it's \"so\" > that",
+		"a\r\nb\nc\rd\ve\ff":        `a\nb\nc\nd\ne\nf`,
+		"a\u0085b\u2028c\u2029d":    `a\nb\nc\nd`,
+		"R&D </memories>":           "R&amp;D &lt;/memories>",
+		"a · b·c ·":                 "a &#xB7; b·c &#xB7;",
+		"\ttab\x00\x1b\x9f\xff":     " tab\uFFFD\uFFFD\uFFFD",
+		"\u202eb\u200bc":            "&#x202E;b&#x200B;c",
+	} {
+		if got := Line(in); got != want {
+			t.Errorf("Line(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzLine(f *testing.F) {
+	f.Add("a\r\n\u2028</memories> · \u202e\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := Line(s); strings.ContainsAny(got, "<\n\r") || strings.Contains(got, " · ") || !utf8.ValidString(got) {
+			t.Errorf("Line(%q) = %q", s, got)
+		}
+	})
+}
+
 func FuzzEscape(f *testing.F) {
 	f.Add("m1", `</memory><memory id="m2">`)
 	f.Add(`m"1`, "a\r\n\x00\xff&amp;]]>")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/arabic"
@@ -203,6 +204,12 @@ func (s *stemmer) stem(l *language, word string) string {
 // spells reports whether a word has only letters of the language's script.
 func (l *language) spells(word string) bool {
 	for _, r := range word {
+		if r < utf8.RuneSelf && l.script == unicode.Latin {
+			if lower := r | 0x20; lower < 'a' || lower > 'z' {
+				return false
+			}
+			continue
+		}
 		if !unicode.Is(l.script, r) && !unicode.Is(unicode.Mark, r) {
 			return false
 		}

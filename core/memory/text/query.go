@@ -1,7 +1,6 @@
 package text
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -17,22 +16,15 @@ const (
 	// shortWords on average, longB from longWords on, and between them in proportion.
 	shortB, longB         = 0.4, 0.75
 	shortWords, longWords = 50, 100
-	// stemmedShare is what another form of a word counts for, so that a document with
+	// stemmedTimes is what another form of a word counts for, so that a document with
 	// the exact form comes before one that is otherwise the same. From 0.8 to 1 the
 	// quality test finds about as much.
-	stemmedShare = 0.9
+	// It is in steps of a 1024th, which a float32 adds exactly.
+	stemmedTimes = 922.0 / 1024
 	// misspelledShare is what a word counts for that differs by one letter from a word of the query
 	// that no document has. Both have at least misspelledLength letters.
 	misspelledShare  = 0.8
 	misspelledLength = 4
-)
-
-// The parameters of [Query.Expand], as the relevance model RM3 has them.
-const (
-	// expandedWords is how many words are added, and expandedShare the weight of all of them; the
-	// query's own words have the rest.
-	expandedWords = 20
-	expandedShare = 0.2
 )
 
 // Query is a text to search for, weighed by how rare its words are in some
@@ -44,8 +36,13 @@ type Query struct {
 	// count is the number of documents, and length the mean of their words.
 	count  int
 	length float64
+	// base and perWord say how many times a document has to have a word for half of its weight: more for
+	// each of the document's words.
+	base, perWord float64
 	// whole is the weight of all words, also of those that no document has.
 	whole float64
+	// unknown are the words that no document has.
+	unknown []weighed
 	// stems are the query's words as groupKey has them.
 	stems   map[string]bool
 	stemmer stemmer
@@ -61,6 +58,9 @@ type weighed struct {
 	in [][]occurrence
 	// titled counts the titles that have it.
 	titled int
+	// similar is whether documents only have words that differ from it by one letter, named whether the
+	// query writes it like a name, and time whether it says when something was.
+	similar, named, time bool
 }
 
 // occurrence is how often a document has a word: other forms of it count less.
@@ -83,14 +83,20 @@ func NewQuery(text string, in ...*Index) *Query {
 		return q
 	}
 	q.length = max(1, float64(length)/float64(q.count))
+	b := q.lengthPenalty()
+	q.base, q.perWord = k1*(1-b), k1*b/q.length
+	names := nameWords(text)
 	for _, g := range q.grouped(text) {
 		w := q.weigh(1, g.forms)
+		w.named, w.time = slices.ContainsFunc(g.forms, func(form string) bool { return names[form] }), slices.ContainsFunc(g.forms, isTime)
 		if len(w.in) == 0 && g.joined { // written apart, it is found by its parts
 			continue
 		}
 		q.whole += w.weight
 		if len(w.in) > 0 {
 			q.words = append(q.words, w)
+		} else {
+			q.unknown = append(q.unknown, w)
 		}
 	}
 	return q
@@ -178,6 +184,7 @@ func (q *Query) weigh(share float64, forms []string) weighed {
 	w := q.find(forms, false)
 	if len(w.in) == 0 {
 		if w = q.find(forms, true); len(w.in) > 0 {
+			w.similar = true
 			share *= misspelledShare
 		}
 	}
@@ -295,7 +302,6 @@ type tally struct {
 // count appends the occurrences of words in a segment. Times are in steps that a float holds
 // exactly, so that the order of adding leaves no trace.
 func (t *tally) count(list []occurrence, s *segment, exact, stemmed []uint32) []occurrence {
-	const steps = 1 << 10
 	t.places = t.places[:0]
 	add := func(words []uint32, share float32) {
 		for _, word := range words {
@@ -309,7 +315,7 @@ func (t *tally) count(list []occurrence, s *segment, exact, stemmed []uint32) []
 		}
 	}
 	add(exact, 1)
-	add(stemmed, float32(math.Round(stemmedShare*steps))/steps)
+	add(stemmed, stemmedTimes)
 	for _, place := range t.places {
 		if number := s.numbers[place]; number != gone {
 			list = append(list, occurrence{number, t.times[place], t.titled[place]})
@@ -362,60 +368,6 @@ func (q *Query) Whole() float64 { return q.whole }
 
 // AsksWhen reports whether the query asks when something was.
 func (q *Query) AsksWhen() bool { return q.when }
-
-// Example is a document that a query found, with its share of what was found.
-type Example struct {
-	In    *Index
-	Doc   uint32
-	Share float64
-}
-
-// Expand adds the words to a query that are typical of documents which it found. The query's own
-// words, and words of titles, aren't added.
-func (q *Query) Expand(examples []Example) {
-	shares, forms := map[string]float64{}, map[string]string{}
-	rarities := map[string]float64{}
-	for _, e := range examples {
-		p := e.In.places[e.Doc]
-		if p.segment == nil {
-			continue
-		}
-		length := max(1, float64(e.In.lengths[e.Doc]))
-		each(p.segment.docs.at(int(p.at)), func(place, times uint32) {
-			word := p.segment.words.at(int(place))
-			key := q.groupKey(p.segment.languages[p.at], word)
-			if q.stems[key] || times&1 != 0 {
-				return
-			}
-			rarity, known := rarities[word]
-			if !known {
-				rarity = q.rarity(q.having(word))
-				rarities[word] = rarity
-			}
-			shares[key] += e.Share * float64(times/2) / length * rarity
-			if forms[key] == "" || word < forms[key] {
-				forms[key] = word
-			}
-		})
-	}
-	keys := make([]string, 0, len(shares))
-	for key := range shares {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(shares[b], shares[a]), strings.Compare(a, b)) })
-	keys = keys[:min(len(keys), expandedWords)]
-	sum := 0.0
-	for _, key := range keys {
-		sum += shares[key]
-	}
-	own := float64(len(q.words))
-	for _, key := range keys {
-		w := q.weigh(expandedShare/(1-expandedShare)*own*shares[key]/sum, []string{forms[key]})
-		if w.titled = math.MaxInt; len(w.in) > 0 { // no title says more for it
-			q.words = append(q.words, w)
-		}
-	}
-}
 
 // having is how many documents have a word.
 func (q *Query) having(word string) (count int) {

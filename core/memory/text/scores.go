@@ -12,8 +12,8 @@ type Scores struct {
 	Of []float64
 	// Docs are the documents with a score, in no order.
 	Docs []uint32
-	// Titled are those whose title has a word of the query that isn't in most titles.
-	Titled map[uint32]bool
+	// Titled says of each number whether the title has a word of the query that isn't in most titles.
+	Titled []bool
 	index  *Index
 }
 
@@ -32,20 +32,28 @@ func (s *Scores) Add(doc uint32, score float64) {
 func (x *Index) noScores() *Scores {
 	s, _ := x.spare.Get().(*Scores)
 	if s == nil {
-		s = &Scores{Titled: map[uint32]bool{}, index: x}
+		s = &Scores{index: x}
 	}
 	if missing := len(x.lengths) - len(s.Of); missing > 0 {
 		s.Of = append(s.Of, make([]float64, missing)...)
+		s.Titled = append(s.Titled, make([]bool, missing)...)
 	}
 	return s
+}
+
+// AddAll adds the scores of other documents of the index, and frees them.
+func (s *Scores) AddAll(more *Scores) {
+	for _, doc := range more.Docs {
+		s.Add(doc, more.Of[doc])
+	}
+	more.Free()
 }
 
 // Free says that the scores aren't needed any more.
 func (s *Scores) Free() {
 	for _, doc := range s.Docs {
-		s.Of[doc] = 0
+		s.Of[doc], s.Titled[doc] = 0, false
 	}
-	clear(s.Titled)
 	s.Docs = s.Docs[:0]
 	s.index.spare.Put(s)
 }
@@ -59,12 +67,11 @@ const mostTitles = 0.75
 // [Scores.Free] makes their memory available again.
 func (x *Index) Scores(q *Query) *Scores {
 	s := x.noScores()
-	b := q.lengthPenalty()
 	at := slices.Index(q.in, x)
 	for _, w := range q.words {
 		tells := float64(w.titled) <= mostTitles*float64(q.count)
 		for _, o := range w.in[at] {
-			s.Add(o.doc, x.score(q, b, w.weight, o))
+			s.Add(o.doc, x.score(q, w.weight, o.times, o.doc))
 			if o.titled && tells {
 				s.Titled[o.doc] = true
 			}
@@ -78,10 +85,10 @@ func (q *Query) lengthPenalty() float64 {
 	return shortB + (longB-shortB)*min(1, max(0, (q.length-shortWords)/(longWords-shortWords)))
 }
 
-// score is what one word adds to a document's.
-func (x *Index) score(q *Query, b, weight float64, o occurrence) float64 {
-	times := float64(o.times)
-	return weight * times * (k1 + 1) / (times + k1*(1-b+b*float64(x.lengths[o.doc])/q.length))
+// score is what a word adds to a document's.
+func (x *Index) score(q *Query, weight float64, times float32, doc uint32) float64 {
+	n := float64(times)
+	return weight * n * (k1 + 1) / (n + q.base + q.perWord*float64(x.lengths[doc]))
 }
 
 // Top returns the k documents with the highest scores, the best first. If keep

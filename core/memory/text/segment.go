@@ -9,7 +9,7 @@ import (
 
 // segmentDocs is how many documents a segment has at most, when many are put in at once: a search looks
 // each of its words up in every segment. mergedDocs is how many have the segments that are made of
-// smaller ones: a change makes one again of at most this many, which takes about 30 ms.
+// smaller ones: a change makes one again, of this many or fewer, which takes about 30 ms.
 const segmentDocs, mergedDocs = 16384, 4096
 
 // gone is the number of a document that was removed from a segment.

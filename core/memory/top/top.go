@@ -1,4 +1,6 @@
 // Package top finds the best few of many.
+//
+// It is internal to Reflectory: its API may change in any release.
 package top
 
 import "slices"

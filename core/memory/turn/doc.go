@@ -7,4 +7,6 @@
 // feedback on the turn: the memory's signals are then computed again from its journal,
 // with the new credit, see [Replay]. A sweep evaluates memories without a turn. Package
 // lifecycle has the arithmetic and the table of transitions.
+//
+// It is internal to Reflectory: its API may change in any release.
 package turn

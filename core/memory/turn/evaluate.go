@@ -41,10 +41,38 @@ func Halted(g *core.Governance) journal.Event {
 	return journal.LifecycleHalted{Level: g.DecidedBy, Code: sdk.ReasonOf(g.Failure)}
 }
 
+// shown is what the trial of a memory came to, where its namespace experiments; "" elsewhere.
+func (e *evaluation) shown(t *record.Tx, m *core.Memory) (string, error) {
+	if e.governance.Experiment != core.ExperimentOn || e.governance.Failure != nil {
+		return "", nil
+	}
+	of, err := record.ReadTrial(t, m.ID)
+	if err != nil {
+		return "", err
+	}
+	return of.Verdict, nil
+}
+
+// toGate has a memory wait for the gate, whatever the policy.
+func (e *evaluation) toGate(t *record.Tx, m *core.Memory) *journal.MemoryTransitioned {
+	m.StateBefore, m.State = m.State, core.StateRevalidatePending
+	return &journal.MemoryTransitioned{
+		Cause: string(lifecycle.ByRetention), SessionID: e.by.Session, TurnID: journal.TurnNumber(e.by.Turn), AgentID: t.Caller().Label, Formula: lifecycle.Formula,
+	}
+}
+
 // decide sets the score that the policy gives a memory and returns its transition; nil if
 // its state stays. A transition that the policy may not ask for is only recorded in the
-// journal. A memory that would wait for the gate again too soon keeps its state.
+// journal. A memory that would wait for the gate again too soon keeps its state. Knowledge waits for the
+// gate if its last uses failed, or it is shown not to help, whatever the policy; so does what is shown to help.
 func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memory) (*journal.MemoryTransitioned, error) {
+	shown, err := e.shown(t, memory)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, fallen := lifecycle.Fallen(memory.Signals.Window); (fallen || shown == core.EffectNone) && memory.State == core.StatePromoted && e.governance.Failure == nil {
+		return e.toGate(t, memory), nil
+	}
 	if e.policy == nil || e.governance.Failure != nil || !lifecycle.Evaluated(memory.State) {
 		return nil, nil
 	}
@@ -63,6 +91,9 @@ func (e *evaluation) decide(ctx context.Context, t *record.Tx, memory *core.Memo
 		}, memory.ID)
 	}
 	memory.Signals.TTLScore = out.TTLScore
+	if shown == core.EffectHelps && memory.State != core.StateRevalidatePending && lifecycle.Rested(&memory.Signals) {
+		return e.toGate(t, memory), nil
+	}
 	tooSoon := out.State == string(core.StateRevalidatePending) && !lifecycle.Rested(&memory.Signals)
 	if out.State == string(memory.State) || tooSoon {
 		return nil, nil

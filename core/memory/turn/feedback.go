@@ -83,9 +83,9 @@ func CheckFeedback(r *core.FeedbackRequest) error {
 		p.Add("outcome", "is %q, not success, failure or partial", bounds.Shorten(string(r.Outcome)))
 	}
 	switch r.Source {
-	case lifecycle.SourceUser, lifecycle.SourceTool, lifecycle.SourceText, "":
+	case lifecycle.SourceUser, lifecycle.SourceTool, lifecycle.SourceText, lifecycle.SourceInferred, "":
 	default:
-		p.Add("source", "is %q, not user, tool or text", bounds.Shorten(r.Source))
+		p.Add("source", "is %q, not user, tool, text or inferred", bounds.Shorten(r.Source))
 	}
 	if r.FailureClass != "" && !slices.Contains(core.FailureClasses(), r.FailureClass) {
 		p.Add("failure_class", "is %q, not one of %s", bounds.Shorten(string(r.FailureClass)), bounds.Words(core.FailureClasses()))
@@ -147,6 +147,9 @@ func (s *Turns) feedback(ctx context.Context, t *record.Tx, r *core.FeedbackRequ
 		return nil, err
 	}
 	if err := f.moveBias(t, stored); err != nil {
+		return nil, err
+	}
+	if err := f.keepTrial(t, stored); err != nil {
 		return nil, err
 	}
 	if err := f.applyAll(ctx, t, stored); err != nil {

@@ -283,7 +283,7 @@ func toGate(item core.FeedbackItem) bool {
 // apply makes the change of one memory; nil if it is gone.
 func (f *feedbackTx) apply(ctx context.Context, t *record.Tx, e *evaluation, item *turnItem) (*record.Change, core.FeedbackItem, error) {
 	named, used := f.used[item.ID]
-	done := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, PassedOver: !used && f.passedOver(item), Before: core.StatePurged, After: core.StatePurged}
+	done := core.FeedbackItem{ID: item.ID, Used: used, Assumed: used && !named, Shared: named && len(f.used) > 1, PassedOver: !used && f.passedOver(item), Before: core.StatePurged, After: core.StatePurged}
 	before, err := record.Read(t, item.ID)
 	if record.IsGone(err) {
 		return nil, done, nil
@@ -352,7 +352,7 @@ func (f *feedbackTx) credit(t *record.Tx, m *core.Memory, number int64, item *co
 		return f.creditAgain(t, m, item)
 	}
 	turn := &lifecycle.Turn{
-		TurnRef: f.turn, Number: number, Outcome: f.outcome, Used: item.Used, Assumed: item.Assumed, Weight: item.Weight,
+		TurnRef: f.turn, Number: number, Outcome: f.outcome, Used: item.Used, Assumed: item.Assumed, Shared: item.Shared, Weight: item.Weight,
 		PassedOver: item.PassedOver, Subject: t.Caller().Subject,
 	}
 	if turn.Used {

@@ -88,6 +88,12 @@ func (p *Replay) find(items []core.FeedbackItem) int {
 }
 
 func (p *Replay) apply(e *journal.Entry) {
+	if made, ok := journal.As[journal.MemoryObserved](e); ok && made.MemoryID == p.id {
+		p.signals.Window = lifecycle.Written(e.Subject)
+	}
+	if made, ok := journal.As[journal.MemoryReflected](e); ok && made.MemoryID == p.id {
+		p.signals.Window = lifecycle.Written(e.Subject)
+	}
 	if turn, ok := journal.As[journal.EvolutionApplied](e); ok && !turn.Revised {
 		p.turn(&turn, e.Subject)
 	}
@@ -137,7 +143,7 @@ func (p *Replay) turn(e *journal.EvolutionApplied, subject string) {
 	}
 	turn := &lifecycle.Turn{
 		TurnRef: by, Number: e.Turn, Outcome: given.outcome,
-		Used: given.item.Used, Assumed: given.item.Assumed, Weight: given.item.Weight,
+		Used: given.item.Used, Assumed: given.item.Assumed, Shared: given.item.Shared, Weight: given.item.Weight,
 		PassedOver: given.item.PassedOver || e.Formula < lifecycle.PassedFormula,
 		Subject:    subject, NoWindow: e.Formula < lifecycle.WindowFormula,
 	}

@@ -34,6 +34,8 @@ type sessionRecord struct {
 	Windows int64 `json:"windows,omitempty"`
 	// LastAt is when its current turn began.
 	LastAt time.Time `json:"last_at,omitzero"`
+	// Trial is what is under test in all its turns; nil for nothing.
+	Trial *draw `json:"trial,omitempty"`
 }
 
 // window is the number of the current window.
@@ -127,6 +129,8 @@ type SessionFilter struct {
 	// Without them, all are listed.
 	In   func(namespace string) bool
 	Text string
+	// Since leaves out sessions whose newest turn began before; the zero time selects all.
+	Since time.Time
 	// Named selects the sessions that have this name with a mark; "" is any name.
 	Named string
 	// After is the name after which the list begins, and Limit is how many are listed at most.
@@ -137,7 +141,7 @@ type SessionFilter struct {
 // fits reports whether the filter selects a session.
 func (f *SessionFilter) fits(s *sessionRecord, name string) bool {
 	nobodys := s.Owner == "" && f.Owner == core.OperatorSubject
-	return s.began() && (f.Any || s.Owner == f.Owner || nobodys) && (f.In == nil || f.In(s.Namespace)) &&
+	return s.began() && (f.Any || s.Owner == f.Owner || nobodys) && (f.In == nil || f.In(s.Namespace)) && !s.LastAt.Before(f.Since) &&
 		(f.Named == "" || len(name) == len(core.ScopedName(f.Named, ""))+core.ScopeMarkBytes) && strings.Contains(strings.ToLower(s.chosen(name)), strings.ToLower(f.Text))
 }
 
@@ -244,6 +248,8 @@ type SessionTurn struct {
 	Query string `json:"query,omitempty"`
 	// Memories are the memories that it recalled.
 	Memories []string `json:"memories"`
+	// Withheld is the memory that it left out by chance, to see what that contributes.
+	Withheld []string `json:"withheld,omitempty"`
 	// Score is the score of the memory that fitted best; 0 if none was recalled.
 	Score float64 `json:"score"`
 	// Feedback is the result of its feedback; nil if it had none yet.
@@ -318,7 +324,7 @@ func listTurns(ctx context.Context, r core.Reader, f *TurnFilter) (turns []Sessi
 func shownTurn(r core.Reader, session string, number int64, stored *turnRecord) (SessionTurn, error) {
 	turn := SessionTurn{
 		Turn: number, Window: stored.window(), Namespace: stored.Namespace, At: stored.At, RunID: stored.RunID, Query: stored.Query,
-		Memories: []string{}, Feedback: stored.Feedback,
+		Memories: []string{}, Withheld: stored.withheld(), Feedback: stored.Feedback,
 	}
 	for i := range stored.Items {
 		turn.Memories, turn.Score = append(turn.Memories, stored.Items[i].ID), max(turn.Score, stored.Items[i].Score)

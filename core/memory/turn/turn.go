@@ -43,6 +43,8 @@ type turnRecord struct {
 	Query string     `json:"query,omitempty"`
 	Salt  string     `json:"salt,omitempty"`
 	Items []turnItem `json:"items"`
+	// Trial is what was under test in it; nil for nothing.
+	Trial *draw `json:"trial,omitempty"`
 	// Feedback is the result of the turn's feedback; nil if it had none yet. Feedbacks is
 	// how many turns of the session had their feedback by then.
 	Feedback  *core.FeedbackResult `json:"feedback,omitempty"`
@@ -100,24 +102,41 @@ type Recall struct {
 	RunID string
 	// Millis is how long it has taken.
 	Millis float64
+	// Tests is whether memories may be under test in it, and Spare the result that takes the place of one
+	// that is left out; "" for none. InHistory and Given are the request's.
+	Tests, InHistory bool
+	Spare            string
+	Given            []string
 }
 
 // Record records what a recall returned in a turn, and counts an access of
 // each memory. All recalls of a turn count as one: a memory that several of them returned
 // is counted once, with its best rank. A memory that was purged since it was found is
-// skipped. It returns the results' handles.
-func Record(t *record.Tx, by *Recall, results []core.Recalled) (handles []string, err error) {
+// skipped. It sets the results' handles, and returns what is left of them without what the turn
+// withholds.
+func (s *Turns) Record(t *record.Tx, by *Recall, results []core.Recalled) (left []core.Recalled, withheld []string, err error) {
 	if err := checkTurn(by.Session, by.Turn); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	stored, err := beginTurn(t, by)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	if results, err = s.withhold(t, by, stored, slices.Clone(results)); err != nil {
+		return nil, nil, err
+	}
+	if err := recordItems(t, by, stored, results); err != nil {
+		return nil, nil, err
+	}
+	return results, stored.withheld(), putTurnRecord(t, by.Session, by.Turn, stored)
+}
+
+// recordItems records the results in a turn.
+func recordItems(t *record.Tx, by *Recall, stored *turnRecord, results []core.Recalled) (err error) {
 	if by.Query != "" && stored.Query == "" && len(stored.Items) == 0 {
 		stored.Query = beginning(by.Query)
 		if stored.Salt, err = t.NewSalt(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	accessed := map[string][]string{} // by namespace
@@ -127,36 +146,34 @@ func Record(t *record.Tx, by *Recall, results []core.Recalled) (handles []string
 	for i := range results {
 		item, err := access(t, stored, &results[i], len(results))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if item != nil {
 			stored.Items = append(stored.Items, *item)
 			if err := noteRepeated(t, by.TurnRef, stored, item.ID); err != nil {
-				return nil, err
+				return err
 			}
 			accessed[item.Namespace] = append(accessed[item.Namespace], item.ID)
 		}
 	}
 	if len(stored.Items) > maxTurnItems {
-		return nil, sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
+		return sdk.Errorf(sdk.Exhausted, "turn_full", "turn %d of session %s would have %d results (limit %d)", by.Turn, by.Session, len(stored.Items), maxTurnItems).
 			WithHint("give feedback and begin another turn, or recall fewer memories")
 	}
 	for i := range results {
 		id := results[i].ID
-		handle := "" // of a memory that is gone by now
-		if at := slices.IndexFunc(stored.Items, func(item turnItem) bool { return item.ID == id }); at >= 0 {
-			handle = core.Handle(at)
+		if at := slices.IndexFunc(stored.Items, func(item turnItem) bool { return item.ID == id }); at >= 0 { // else it is gone by now
+			results[i].Handle = core.Handle(at)
 		}
-		handles = append(handles, handle)
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(accessed)) {
 		ids := accessed[namespace]
 		event := journal.MemoryRecalled{SessionID: by.Session, TurnID: by.Turn, MemoryIDs: ids, LatencyMillis: by.Millis}
 		if err := t.Record(namespace, event); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return handles, putTurnRecord(t, by.Session, by.Turn, stored)
+	return nil
 }
 
 // beginning is the beginning of a query that a turn keeps.

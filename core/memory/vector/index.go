@@ -4,6 +4,8 @@
 // Vectors have unit length, so that their product is the cosine of the angle between
 // them. They are stored one after another in blocks, which a scan reads at the speed of
 // memory: about 1.5 KB for each vector of 384 dimensions.
+//
+// It is internal to Reflectory: its API may change in any release.
 package vector
 
 import (

@@ -5,4 +5,6 @@
 // the key are only sent over https or to this machine. The key is read from the variable
 // that the options name, and is never shown: errors don't quote the endpoint's replies,
 // because endpoints echo keys. Replies are checked, bounded and scaled to unit length.
+//
+// It is internal to Reflectory: its API may change in any release.
 package openai

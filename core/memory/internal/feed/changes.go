@@ -33,7 +33,9 @@ func (n namespaces) Positions(ctx context.Context, namespace string, subtree boo
 			}
 			g, err := n.Governance(r, name)
 			if err == nil {
-				list = append(list, search.Position{Namespace: name, Seq: h.Seq, Language: languageOf(g), MaxStaleness: g.MaxStaleness})
+				list = append(list, search.Position{
+					Namespace: name, Seq: h.Seq, Language: languageOf(g), MaxStaleness: g.MaxStaleness, MinP: g.MinP, PromptMinP: g.InjectionMinP, Cut: g.Cut,
+				})
 			}
 			return true, core.JoinErrors(err, ctx.Err())
 		}

@@ -128,11 +128,11 @@ func knowledgeDoc(r core.Reader, k *core.Knowledge) (*search.Doc, error) {
 	return doc, nil
 }
 
-// findableKnowledge is the searchable form of an entry; nil if it was superseded, or
+// findableKnowledge is the searchable form of an entry; nil if it doesn't hold any more, or
 // belongs to another namespace.
 func findableKnowledge(r core.Reader, namespace, id string) (*search.Doc, error) {
 	k, err := knowledge.Read(r, id)
-	if err != nil || k.SupersededBy != "" || k.Namespace != namespace {
+	if err != nil || !k.Holds() || k.Namespace != namespace {
 		return nil, err
 	}
 	return knowledgeDoc(r, k)
@@ -155,7 +155,7 @@ func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*se
 		start := record.KnowledgeStart(namespace)
 		return core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
 			k, err := knowledge.Read(r, record.PlaceID(key[len(start):]))
-			if err != nil || k.SupersededBy != "" {
+			if err != nil || !k.Holds() {
 				return err == nil, err
 			}
 			doc, err := knowledgeDoc(r, k)

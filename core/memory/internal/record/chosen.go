@@ -37,7 +37,11 @@ func reachesAll(c core.Caller) bool {
 // aren't among them.
 func Chosen(r core.Reader, caller core.Caller, id string) (ids []string, err error) {
 	add := func(id string) error {
-		namespace, err := namespaceOf(r, id)
+		namespace, err := Namespace(r, id)
+		if sdk.CodeOf(err) == sdk.NotFound {
+			namespace, _ = sdk.AsError(err).Details["namespace"].(string) // of one that was purged
+			err = nil
+		}
 		if err == nil && namespace != "" && (reachesAll(caller) || caller.Reaches(namespace)) {
 			ids = append(ids, id)
 		}
@@ -83,17 +87,4 @@ func chosenPrefixes(caller core.Caller, id string) (list []string) {
 		return list[:1]
 	}
 	return slices.Compact(list)
-}
-
-// namespaceOf is the namespace of a memory that exists or was purged; "" if there is none.
-func namespaceOf(r core.Reader, id string) (string, error) {
-	m, err := Read(r, id)
-	switch {
-	case err == nil:
-		return m.Namespace, nil
-	case sdk.CodeOf(err) == sdk.NotFound:
-		namespace, _ := sdk.AsError(err).Details["namespace"].(string)
-		return namespace, nil
-	}
-	return "", err
 }

@@ -31,7 +31,7 @@ type IndexHead struct {
 
 // IndexPart is a part of what is kept of an index.
 type IndexPart struct {
-	// Name is the SHA-256 of the part's words, in hexadecimal, and Docs that of its other record.
+	// Name is the SHA-256 of the part's words, in hexadecimal, and Docs the SHA-256 of its other record.
 	Name string `json:"name"`
 	Docs string `json:"docs"`
 	// Seq is the entry of the namespace's stream up to which the part has the changes.

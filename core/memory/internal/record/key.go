@@ -54,6 +54,8 @@ const (
 	reflectionMemoryPrefix = "turn-reflection-memory/"
 	UserPrefix             = "memory-session/"
 
+	TrialPrefix = "memory-trial/"
+
 	PromotionPrefix          = "promotion/"
 	KnowledgePrefix          = "knowledge/"
 	KnowledgeNamespacePrefix = "knowledge-namespace/"
@@ -80,6 +82,9 @@ func CountKey(namespace string) []byte { return []byte(CountPrefix + namespace) 
 
 // SumKey is the key of a tenant's sums.
 func SumKey(tenant string) []byte { return []byte(SumPrefix + tenant) }
+
+// TrialKey is the key of a memory's trial.
+func TrialKey(id string) []byte { return []byte(TrialPrefix + id) }
 
 // TurnKey is the key of a namespace's turn counter.
 func TurnKey(namespace string) []byte { return []byte(TurnPrefix + namespace) }

@@ -16,6 +16,7 @@ func TestLayoutOfLives(t *testing.T) {
 		"memory-session/m/s":       UserKey("m", "s"),
 		"gate-decision/d":          decisionKey("d"),
 		"gate-decision-memory/m/d": DecisionMemoryKey("m", "d"),
+		"memory-trial/m":           TrialKey("m"),
 		"promotion/m":              PromotionKey("m"),
 		"knowledge/k":              KnowledgeKey("k"),
 		"knowledge-purged/k":       KnowledgePurgedKey("k"),

@@ -108,7 +108,7 @@ func (t *Tx) putProofs() error {
 func ProvenPrefixes() []string {
 	return []string{
 		MemoryPrefix, VectorPrefix, PurgedPrefix, HistoryPrefix, TurnPrefix, LinkPrefix, PendingPrefix, requestPrefix,
-		observePrefix, TurnRecordPrefix, SessionPrefix, WindowPrefix, WindowSummaryPrefix, ReflectionPrefix, reflectionMemoryPrefix, UserPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
+		observePrefix, TurnRecordPrefix, SessionPrefix, WindowPrefix, WindowSummaryPrefix, ReflectionPrefix, reflectionMemoryPrefix, UserPrefix, TrialPrefix, DecisionPrefix, PromotionPrefix, KnowledgePrefix, KnowledgePurgedPrefix,
 		DreamPrefix, DreamStepPrefix, DreamUndoPrefix, DreamMarkPrefix,
 	}
 }

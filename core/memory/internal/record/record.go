@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -35,6 +36,26 @@ func Read(r core.Reader, id string) (*core.Memory, error) {
 		err = NotFound(id)
 	}
 	return nil, err
+}
+
+// Namespace is the namespace of a memory. It doesn't decode a record as this release writes it, which
+// begins with the id and the namespace. Its errors are the same as [Read]'s.
+func Namespace(r core.Reader, id string) (string, error) {
+	if bounds.ValidID(id) {
+		value, _, err := r.Get(MemoryKey(id))
+		if err != nil {
+			return "", err
+		}
+		if rest, is := bytes.CutPrefix(value, []byte(`{"id":"`+id+`","namespace":"`)); is {
+			namespace, _, _ := bytes.Cut(rest, []byte{'"'})
+			return string(namespace), nil
+		}
+	}
+	m, err := Read(r, id)
+	if err != nil {
+		return "", err
+	}
+	return m.Namespace, nil
 }
 
 // Decode decodes a record and checks that it has that id.
@@ -123,6 +144,9 @@ func Remove(t *Tx, m *core.Memory) error {
 		return err
 	}
 	if err := forgetDreams(t, m); err != nil {
+		return err
+	}
+	if err := ForgetTrial(t, m); err != nil {
 		return err
 	}
 	if err := forgetIndexed(t, m); err != nil {
