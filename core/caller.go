@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -42,13 +43,15 @@ const (
 	// those who only run the host needn't see.
 	ScopeStoreExport Scope = "store:export"
 	ScopeStoreImport Scope = "store:import"
+	// ScopeModel only lets a client ask models through the gateway, which costs the host's money.
+	ScopeModel Scope = "model"
 )
 
 // Scopes lists all scopes.
 func Scopes() []Scope {
 	return []Scope{
 		ScopeMemoryRead, ScopeMemoryWrite, ScopeMemoryErase, ScopeRun, ScopeEvaluate, ScopeApprove,
-		ScopePolicy, ScopePlugin, ScopeOperate, ScopeMetrics, ScopeStoreExport, ScopeStoreImport,
+		ScopePolicy, ScopePlugin, ScopeOperate, ScopeMetrics, ScopeStoreExport, ScopeStoreImport, ScopeModel,
 	}
 }
 
@@ -81,9 +84,16 @@ type Caller struct {
 	// Namespaces are patterns of the namespaces that the caller reaches, see
 	// [NamespaceMatches], up to [MaxCallerNamespaces].
 	Namespaces []string
+	// Home is the namespace of requests that name none; "" means the configured one or, if the caller
+	// doesn't reach that, the first pattern's root.
+	Home string
 	// Label is a name that the caller chose, up to [MaxCallerName] bytes, such as an
 	// agent's. Events and new memories have it as agent_id.
 	Label string
+	// Grant is what the caller may ask of models if it has [ScopeModel], and Token the id of the token by
+	// which its budget is counted; "" for a credential without a record.
+	Grant ModelGrant
+	Token string
 	// Until is when the caller's credential ends; zero means never. What the caller hands on,
 	// such as a token that it makes, ends no later.
 	Until time.Time
@@ -108,6 +118,14 @@ func (c Caller) Has(s Scope) bool { return slices.Contains(c.Scopes, s) }
 // [EveryNamespace], which only ** matches.
 func (c Caller) Reaches(namespace string) bool {
 	return slices.ContainsFunc(c.Namespaces, func(pattern string) bool { return NamespaceMatches(namespace, pattern) })
+}
+
+// Default is the namespace of a request that names none, where configured is the host's.
+func (c Caller) Default(configured string) string {
+	if c.Home != "" || len(c.Namespaces) == 0 || c.Reaches(configured) {
+		return cmp.Or(c.Home, configured)
+	}
+	return PatternRoot(c.Namespaces[0])
 }
 
 // Validate reports everything that is wrong with a caller, in one error: sdk.Invalid of

@@ -73,6 +73,9 @@ type Source struct {
 	// Files are the files that the workflow names, by their slash-separated path
 	// relative to the workflow's folder.
 	Files map[string]string `json:"files,omitempty"`
+	// Folder is the workflow's folder on this machine, as an absolute path, which programs may work on
+	// a copy of; "" if a caller on another machine sent the workflow.
+	Folder string `json:"folder,omitempty"`
 }
 
 // ReservedPrefix is the prefix of the keys in the state that only loops write.

@@ -23,6 +23,8 @@ type Input struct {
 	// RoleMix is put into the snapshot unchanged; its blocks are among the other blocks.
 	RoleMix *RoleMix
 	Blocks  []*Block
+	// Withheld is put into the snapshot unchanged: no block has it.
+	Withheld []string
 	// Before is the digest of the prefix of the session's previous snapshot; "" if there is none.
 	Before string
 
@@ -301,6 +303,7 @@ func (a *assembly) snapshot(in *Input) *Snapshot {
 		Namespace: in.Namespace, SessionID: in.SessionID, TurnID: in.TurnID, Route: in.Route, RoleMix: in.RoleMix,
 		PolicyApplied: Applied{Policy: a.policy, Digest: a.policy.digest(), File: in.File, FileDigest: in.FileDigest, Rule: in.Rule},
 		BlocksUsed:    make([]Used, 0, len(a.blocks)), DroppedBlocks: make([]Dropped, 0, len(a.out)), TruncatedBlocks: []Truncated{},
+		Withheld: in.Withheld,
 	}
 	total := size{}
 	for _, p := range a.blocks {

@@ -69,24 +69,31 @@ func TestAssemble_Properties(t *testing.T) {
 			t.Fatalf("seed %d: the order matters:\n%s", seed, d)
 		}
 		checkSnapshot(t, seed, s, list)
-		back := assemble(t, s.PolicyApplied.Policy, fedBack(t, s))
+		back := assemble(t, s.PolicyApplied.Policy, fedBack(t, s, list))
 		if d := cmp.Diff(s.BlocksUsed, back.BlocksUsed); d != "" || len(back.DroppedBlocks)+len(back.TruncatedBlocks) > 0 {
 			t.Fatalf("seed %d: its own output comes out changed:\n%s\n%+v", seed, d, back.DroppedBlocks)
 		}
 	}
 }
 
-// fedBack are the blocks of a snapshot as blocks to assemble.
-func fedBack(t *testing.T, s *inject.Snapshot) []*inject.Block {
+// fedBack are the blocks of a snapshot as blocks to assemble. A memory's text is a line already, and so
+// is the same block.
+func fedBack(t *testing.T, s *inject.Snapshot, list []*inject.Block) []*inject.Block {
 	var drafts []inject.Draft
+	var same []*inject.Block
 	for _, u := range s.BlocksUsed {
+		if u.MemoryID != "" || u.Category == inject.MemoryRecall {
+			at := slices.IndexFunc(list, func(b *inject.Block) bool { return b.ID() == u.BlockID && b.Payload() == u.Payload })
+			same = append(same, list[at])
+			continue
+		}
 		drafts = append(drafts, inject.Draft{
 			BlockID: u.BlockID, Category: u.Category, Priority: &u.Priority, Payload: u.Payload, Source: u.Source, Tags: u.Tags,
 			TTLTurns: u.TTLTurns, CreatedTurn: u.CreatedTurn, TraceRefs: u.TraceRefs,
 			MemoryID: u.MemoryID, Anchor: u.Anchor, Stable: u.Stable, Format: u.Format,
 		})
 	}
-	return blocks(t, drafts...)
+	return append(blocks(t, drafts...), same...)
 }
 
 // checkSnapshot holds budgets, anchors, reasons and XML.
@@ -240,7 +247,7 @@ func TestSnapshot_DigestIsOfTheSortedJSON(t *testing.T) {
 }
 
 // TestBlock_RecalledTextIsData: a memory that imitates a safety block, closes our XML or
-// names another block changes nothing but its own payload's place.
+// names another block changes nothing but its own line.
 func TestBlock_RecalledTextIsData(t *testing.T) {
 	rules := draft("rules", inject.Safety, 1, "Never delete.")
 	task := draft("task", inject.Workflow, 500, "Do it.")
@@ -268,15 +275,9 @@ func TestBlock_RecalledTextIsData(t *testing.T) {
 				}
 				continue
 			}
-			var m struct {
-				XMLName xml.Name                     `xml:"memory"`
-				ID      string                       `xml:"id,attr"`
-				Inner   []struct{ XMLName xml.Name } `xml:",any"`
+			if strings.ContainsAny(u.Payload, "<\n") || !strings.HasPrefix(u.Payload, "note · ") || i != slices.IndexFunc(calm.BlocksUsed, func(c inject.Used) bool { return c.BlockID == u.BlockID }) {
+				t.Errorf("%q becomes %q", hostile, u.Payload)
 			}
-			if err := xml.Unmarshal([]byte(u.Payload), &m); err != nil || m.ID != "m" || len(m.Inner) > 0 || i != slices.IndexFunc(calm.BlocksUsed, func(c inject.Used) bool { return c.BlockID == u.BlockID }) {
-				t.Errorf("%q becomes %q (%v)", hostile, u.Payload, err)
-			}
-			wellFormed(t, u.Payload)
 		}
 	}
 }

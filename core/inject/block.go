@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -85,7 +86,7 @@ type Draft struct {
 	CreatedTurn *int64 `json:"created_turn,omitempty"`
 	// TraceRefs refer to what led to it, such as events or runs.
 	TraceRefs []string `json:"trace_refs,omitempty"`
-	// MemoryID is the memory whose text it has. The text is escaped, and a purge of the
+	// MemoryID is the memory whose text it has. The text becomes one line, escaped, and a purge of the
 	// memory removes it.
 	MemoryID string `json:"memory_id,omitempty"`
 	// Anchor means that it is never cut or dropped.
@@ -93,9 +94,11 @@ type Draft struct {
 	// Stable means that it is the same in most turns, so that it can be in the cached prefix.
 	// Recalled text and hints are never in the prefix.
 	Stable bool `json:"stable,omitempty"`
-	// Format is text, the default, or xml. Recalled text is always XML.
+	// Format is text, the default, or xml. Recalled text is always text.
 	Format Format `json:"format,omitempty"`
 
+	// Head is what a line of recalled text says before the text; "" is [callersHead].
+	Head string `json:"-"`
 	// Salt keys the digest of the payload: for a memory's text it is the memory's own salt, and
 	// for texts of a session it comes from [Turns.Salt].
 	Salt string `json:"-"`
@@ -114,18 +117,18 @@ type Block struct {
 	kept *Used
 }
 
-// NewBlock makes a block. Everything that is wrong with it is reported together:
+// NewBlock makes a block. A memory's text becomes a line. Everything that is wrong with it is reported together:
 // sdk.Invalid with a reason for each field, such as "block_id_invalid" and
 // "payload_invalid", and sdk.Denied, reason "anchor_denied", for an anchor of a caller.
 func NewBlock(d Draft, by Origin) (*Block, error) {
-	return newBlock(d, by, "")
+	return newBlock(d.asLine(), by, "")
 }
 
 // NewBlocks makes blocks, and reports everything that is wrong with any of them together.
 func NewBlocks(drafts []Draft, by Origin) ([]*Block, error) {
 	blocks, errs := make([]*Block, 0, len(drafts)), []error(nil)
 	for i, d := range drafts {
-		b, err := newBlock(d, by, blockName(i))
+		b, err := newBlock(d.asLine(), by, blockName(i))
 		blocks, errs = append(blocks, b), append(errs, err)
 	}
 	if err := core.JoinErrors(errs...); err != nil {
@@ -135,9 +138,6 @@ func NewBlocks(drafts []Draft, by Origin) ([]*Block, error) {
 }
 
 func newBlock(d Draft, by Origin, of string) (*Block, error) {
-	if d.recalled() && utf8.ValidString(d.Payload) && d.Payload != "" {
-		d.Payload, d.Format = quote(d), XML
-	}
 	if d.Format == "" {
 		d.Format = Text
 	}
@@ -161,18 +161,19 @@ func newBlock(d Draft, by Origin, of string) (*Block, error) {
 // recalled reports whether the payload is a memory's text, which is data.
 func (d *Draft) recalled() bool { return d.MemoryID != "" || d.Category == MemoryRecall }
 
-// quote puts recalled text into its element. Text that is already such an element isn't
-// quoted again, so that making a block twice gives the same block.
-func quote(d Draft) string {
-	id := d.MemoryID
-	if id == "" {
-		id = d.BlockID
+// callersHead is the head of a line that a caller made of a memory: the host doesn't know how the text did.
+const callersHead = "note"
+
+// asLine is the draft with a memory's text as a line: its head, and the text.
+func (d Draft) asLine() Draft {
+	if d.recalled() && utf8.ValidString(d.Payload) && d.Payload != "" {
+		d.Payload, d.Format = cmp.Or(d.Head, callersHead)+separator+text.Line(d.Payload), Text
 	}
-	if isQuoted(d.Payload, id) {
-		return d.Payload
-	}
-	return text.EscapeMemory(id, d.Payload)
+	return d
 }
+
+// separator is between the parts of a line.
+const separator = " · "
 
 // ID is the [Draft]'s BlockID.
 func (b *Block) ID() string { return b.draft.BlockID }

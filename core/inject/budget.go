@@ -66,9 +66,10 @@ func (m measure) fit(p *piece, left *size) bool {
 }
 
 // cut shortens a block to the room that is left, and reports whether that was possible. Text is cut
-// with an ellipsis, and XML after a whole child of its root.
+// with an ellipsis, and XML after a whole child of its root. A memory's text stays whole: half of it may
+// say something else.
 func (m measure) cut(p *piece, left size) bool {
-	if left.room() < minCut {
+	if left.room() < minCut || p.draft.recalled() {
 		return false
 	}
 	if p.kept != nil { // its text is gone, but what was kept of it is recorded

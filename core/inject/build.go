@@ -2,6 +2,7 @@ package inject
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
-	"github.com/reflectory/reflectory/core/memory/text"
 	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -51,6 +51,8 @@ type BuildRequest struct {
 	Complexity *float64 `json:"complexity,omitempty"`
 	// Risk is how much harm a mistake would do, from 0 to 1; .5 if it is missing.
 	Risk *float64 `json:"risk,omitempty"`
+	// InHistory is whether later turns see the prompt too, as in a conversation.
+	InHistory bool `json:"-"`
 }
 
 // MaxRequestBytes bounds a request as JSON.
@@ -75,7 +77,8 @@ func ReadRequest(data []byte) (*BuildRequest, error) {
 // Built is the snapshot of a turn, and its prompt.
 type Built struct {
 	*Snapshot
-	// Prompt is the payloads, with a blank line between each two. It isn't stored.
+	// Prompt is the payloads, with a blank line between each two; lines of recalled text are one group,
+	// whose first and last line say so. It isn't stored.
 	Prompt string `json:"prompt"`
 	// Duplicate is whether the turn had a snapshot already, which is returned.
 	Duplicate bool `json:"duplicate"`
@@ -111,9 +114,8 @@ type Builder struct {
 	// Begin begins a turn that no recall has begun, right before its snapshot is stored; nil
 	// begins none.
 	Begin func(ctx context.Context, t *Turn) error
-	// Salt returns the salt of a memory; "" if the memory doesn't exist. It may be nil:
-	// then no salt is known.
-	Salt func(ctx context.Context, memoryID string) (string, error)
+	// Memory returns a memory; nil if it doesn't exist. It may be nil: then none is known.
+	Memory func(ctx context.Context, id string) (*core.Memory, error)
 }
 
 // Build returns the snapshot of a turn, and makes it if there is none. by is the maker of
@@ -129,7 +131,7 @@ func (b *Builder) Build(ctx context.Context, r *BuildRequest, by Origin) (*Built
 			return built(s, true), err
 		}
 	}
-	t := &Turn{Namespace: r.Namespace, SessionID: r.Session, TurnID: r.Turn, Query: r.Query, Complexity: orHalf(r.Complexity), Risk: orHalf(r.Risk)}
+	t := &Turn{Namespace: r.Namespace, SessionID: r.Session, TurnID: r.Turn, Query: r.Query, InHistory: r.InHistory, Complexity: orHalf(r.Complexity), Risk: orHalf(r.Risk)}
 	blocks, own, err := b.begin(ctx, t, r, by)
 	if err != nil {
 		return nil, sdk.Wrap("build the context of a turn", err)
@@ -236,12 +238,15 @@ func (r *BuildRequest) check(by Origin) error {
 // once: by the next try the session may be at a later turn.
 func (b *Builder) begin(ctx context.Context, t *Turn, r *BuildRequest, by Origin) (blocks []*Block, own []Draft, err error) {
 	drafts := append([]Draft{}, r.Blocks...)
+	t.anchored = r.Policy != nil && slices.Contains(r.Policy.Anchors, MemoryRecall)
 	for i := range drafts {
-		if drafts[i].MemoryID == "" || b.Salt == nil || !core.ValidID(drafts[i].MemoryID) {
-			continue
-		}
-		if drafts[i].Salt, err = b.Salt(ctx, drafts[i].MemoryID); err != nil {
+		m, err := b.memory(ctx, drafts[i].MemoryID)
+		if err != nil {
 			return nil, nil, err
+		}
+		if m != nil {
+			drafts[i].Salt = m.Salt
+			t.given = append(t.given, m.ID)
 		}
 	}
 	if blocks, err = NewBlocks(drafts, by); err != nil {
@@ -267,7 +272,7 @@ func (b *Builder) collect(ctx context.Context, t *Turn, blocks []*Block, own []D
 			return nil, err
 		}
 		for _, d := range more {
-			if d.Category != Knowledge || !recalled[d.MemoryID] { // knowledge that a recalled memory became has the same text
+			if d.Category != Knowledge || !recalled[d.MemoryID] && !slices.Contains(t.withheld, d.MemoryID) { // knowledge that a memory became has the same text
 				own = append(own, d)
 			}
 		}
@@ -297,31 +302,78 @@ func (b *Builder) recall(ctx context.Context, t *Turn) ([]Draft, error) {
 		return nil, nil
 	}
 	result, err := b.Recaller.Recall(ctx, &core.RecallRequest{
-		Session: t.SessionID, Turn: t.TurnID, Query: t.Query, RecallFilter: core.RecallFilter{Namespace: t.Namespace},
+		Session: t.SessionID, Turn: t.TurnID, Query: t.Query, RecallFilter: core.RecallFilter{Namespace: t.Namespace}, ForPrompt: true,
+		InHistory: t.InHistory, Given: t.given, Anchored: t.anchored,
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.TurnID = result.Turn
-	drafts := make([]Draft, len(result.Memories))
+	if t.TurnID, t.withheld = result.Turn, result.Withheld; result.NothingRelevant {
+		return nil, nil
+	}
+	var drafts []Draft
+	given, above, about := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, id := range t.withheld { // the question before a result may be it
+		given[id] = true
+	}
+	for i := range result.Memories {
+		given[result.Memories[i].ID] = true
+	}
 	for i := range result.Memories {
 		m := &result.Memories[i]
-		drafts[i] = recalledDraft("memory:"+m.ID, MemoryRecall, m.ID, m.Salt, textOf(m.Title, m.Content), recallPriority-m.Rank)
+		again := about[m.ID] || slices.ContainsFunc(m.About, func(id string) bool { return above[id] })
+		above[m.ID] = true
+		for _, id := range m.About {
+			about[id] = true
+		}
+		if again { // what an insight says, or what it is about, was said above
+			continue
+		}
+		priority := recallPriority - 2*m.Rank
+		if q, err := b.memory(ctx, m.Question); err != nil {
+			return nil, err
+		} else if q != nil && !given[q.ID] {
+			given[q.ID] = true
+			drafts = append(drafts, recalledDraft("memory:"+q.ID, MemoryRecall, q, head("", dateOf(q), "asked before "+cmp.Or(m.Handle, "the next")), priority+1))
+		}
+		drafts = append(drafts, recalledDraft("memory:"+m.ID, MemoryRecall, m.Memory, head(m.Handle, dateOf(m.Memory), m.Record), priority))
 	}
 	return drafts, nil
+}
+
+// memory reads a memory; nil if there is none.
+func (b *Builder) memory(ctx context.Context, id string) (*core.Memory, error) {
+	if b.Memory == nil || !core.ValidID(id) {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	return b.Memory(ctx, id)
 }
 
 // RecalledKnowledge is the draft of a block with recalled knowledge, which has the text of
 // the memory that it was promoted from. salt is the memory's salt, and rank counts from 0.
 func RecalledKnowledge(k *core.Knowledge, salt string, rank int) Draft {
-	return recalledDraft("knowledge:"+k.ID, Knowledge, k.PromotedFrom, salt, textOf(k.Title, k.Content), knowledgePriority-rank)
+	of := &core.Memory{ID: k.PromotedFrom, Title: k.Title, Content: k.Content, Salt: salt}
+	return recalledDraft("knowledge:"+k.ID, Knowledge, of, "knowledge", knowledgePriority-rank)
 }
 
-func recalledDraft(id string, category Category, memory, salt, content string, priority int) Draft {
+func recalledDraft(id string, category Category, m *core.Memory, head string, priority int) Draft {
 	return Draft{
-		BlockID: id, Category: category, Priority: &priority, Payload: text.EscapeMemory(memory, content), Source: id,
-		MemoryID: memory, Salt: salt, Format: XML,
+		BlockID: id, Category: category, Priority: &priority, Payload: textOf(m.Title, m.Content), Source: id,
+		MemoryID: m.ID, Salt: m.Salt, Head: head,
 	}
+}
+
+// dateOf is when what a memory says happened; "" if its writer didn't say.
+func dateOf(m *core.Memory) string {
+	if m.OccurredAt == nil {
+		return ""
+	}
+	return m.OccurredAt.Format(time.DateOnly)
+}
+
+// head joins the parts of a line's head that there are.
+func head(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 
 // textOf is a memory as a model reads it. The title is left out if the content begins with
@@ -330,7 +382,7 @@ func textOf(title, content string) string {
 	if title == "" || strings.HasPrefix(content, title) {
 		return content
 	}
-	return title + "\n" + content
+	return title + ": " + content
 }
 
 // decide asks the policy point, and adds the blocks of the chosen role mix.
@@ -364,6 +416,7 @@ func (b *Builder) decide(ctx context.Context, t *Turn, r *BuildRequest, blocks [
 	in := &Input{
 		Namespace: t.Namespace, SessionID: t.SessionID, TurnID: t.TurnID, Route: chosen.Route, Policy: policy,
 		File: chosen.Decision.File, FileDigest: chosen.Decision.Digest, Rule: chosen.Decision.Rule, Blocks: blocks,
+		Withheld: t.withheld,
 	}
 	if chosen.Mode = string(policy.Mode); b.Roles != nil {
 		mix, drafts, err := b.Roles.Mix(ctx, t, state, &chosen)

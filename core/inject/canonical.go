@@ -23,6 +23,7 @@ type canonicalSnapshot struct {
 	TokensInjected  *int            `json:"tokens_injected,omitempty"`
 	TruncatedBlocks []Truncated     `json:"truncated_blocks"`
 	TurnID          int64           `json:"turn_id"`
+	Withheld        []string        `json:"withheld,omitempty"`
 }
 
 type canonicalUsed struct {
@@ -64,7 +65,7 @@ func (s *Snapshot) computeDigest() string {
 	c := canonicalSnapshot{
 		BlocksUsed: make([]canonicalUsed, len(s.BlocksUsed)), CharsInjected: s.CharsInjected, DroppedBlocks: append([]Dropped{}, s.DroppedBlocks...),
 		Namespace: s.Namespace, PolicyApplied: canonicalPolicyOf(&s.PolicyApplied.Policy), Prefix: s.Prefix, Route: s.Route, SessionID: s.SessionID,
-		TokensInjected: s.TokensInjected, TruncatedBlocks: append([]Truncated{}, s.TruncatedBlocks...), TurnID: s.TurnID,
+		TokensInjected: s.TokensInjected, TruncatedBlocks: append([]Truncated{}, s.TruncatedBlocks...), TurnID: s.TurnID, Withheld: s.Withheld,
 	}
 	a := &s.PolicyApplied
 	c.PolicyApplied.Digest, c.PolicyApplied.File, c.PolicyApplied.FileDigest, c.PolicyApplied.Rule = a.Digest, a.File, a.FileDigest, a.Rule

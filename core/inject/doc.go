@@ -5,8 +5,8 @@
 //
 // A [Block] can only be made by [NewBlock], which reports everything that is wrong at once. Only
 // the operator and the host make anchors, which are never cut or dropped. Recalled text is data: it
-// is escaped, and put into an element that names its memory. Whatever the text contains, it can't
-// leave that element or begin another one.
+// becomes one line, escaped, after what the host knows of its memory. Whatever the text contains, it
+// can't begin another line or end the group of lines.
 //
 // # Assembly
 //
@@ -20,4 +20,6 @@
 // it. Its digest is keyed with the memory's salt: once the payload and the salt are gone, nothing
 // can be guessed from the digest. The snapshot's own digest is over the digests of its payloads, so
 // a purge breaks no proof.
+//
+// It is internal to Reflectory: its API may change in any release.
 package inject

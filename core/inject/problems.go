@@ -45,13 +45,17 @@ func (p *problems) block(d *Draft, by Origin) {
 	case *d.Priority > MaxPriority || *d.Priority < -MaxPriority:
 		p.add("priority", "is %d (limit %d, and the same below 0)", *d.Priority, MaxPriority)
 	}
+	most := MaxPayloadBytes
+	if d.recalled() {
+		most *= 2 // escaping makes text longer, at most five times
+	}
 	switch {
 	case d.Payload == "":
 		p.add("payload", "is missing")
 	case !utf8.ValidString(d.Payload):
 		p.add("payload", "is not UTF-8 text")
-	case len(d.Payload) > MaxPayloadBytes:
-		p.add("payload", "has %d bytes (limit %d)", len(d.Payload), MaxPayloadBytes)
+	case len(d.Payload) > most:
+		p.add("payload", "has %d bytes (limit %d)", len(d.Payload), most)
 	}
 	if d.Format != Text && d.Format != XML {
 		p.add("format", "is %q, which isn't one of text, xml", core.Cut(string(d.Format)))

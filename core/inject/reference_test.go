@@ -289,7 +289,7 @@ func tokensOf(p inject.Policy) func(string) int {
 // shortenTokens cuts a block's payload to a number of characters and of tokens; "" if it can't. It
 // tries everything, from the longest on.
 func shortenTokens(b *refBlock, vocabulary string, chars, tokens int) string {
-	if chars < 32 || tokens < 8 {
+	if chars < 32 || tokens < 8 || recalled(b) {
 		return ""
 	}
 	count := tokenizer.Named(vocabulary).Count
@@ -310,9 +310,12 @@ func shortenTokens(b *refBlock, vocabulary string, chars, tokens int) string {
 	return ""
 }
 
+// recalled reports whether a block has a memory's text, which is never cut.
+func recalled(b *refBlock) bool { return b.MemoryID != "" || b.Category == inject.MemoryRecall }
+
 // shorten cuts a block's payload to a number of characters; "" if it can't.
 func shorten(b *refBlock, most int) string {
-	if most < 32 {
+	if most < 32 || recalled(b) {
 		return ""
 	}
 	if b.Format != inject.XML {

@@ -51,7 +51,7 @@ func (r *record) replay(reader core.Reader) (*Replay, error) {
 	applied := &s.PolicyApplied
 	in := &Input{
 		Namespace: s.Namespace, SessionID: s.SessionID, TurnID: s.TurnID, Route: s.Route, Policy: applied.Policy,
-		File: applied.File, FileDigest: applied.FileDigest, Rule: applied.Rule, RoleMix: s.RoleMix, Before: r.Before,
+		File: applied.File, FileDigest: applied.FileDigest, Rule: applied.Rule, RoleMix: s.RoleMix, Withheld: s.Withheld, Before: r.Before,
 		early: !slices.ContainsFunc(s.BlocksUsed, func(u Used) bool { return u.TTLTurns != nil || u.CreatedTurn != nil || u.TraceRefs != nil }),
 	}
 	for i := range r.Candidates {
@@ -108,7 +108,7 @@ func (r *record) block(reader core.Reader, c *candidate) (b *Block, purged bool,
 	if c.Trusted {
 		by = FromHost
 	}
-	b, err = NewBlock(d, by)
+	b, err = newBlock(d, by, "")
 	if err == nil && (b.chars != c.Chars || b.digest != c.Digest) {
 		err = corrupt(c.Digest, "a payload isn't the one that its digest proves")
 	}

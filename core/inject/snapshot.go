@@ -1,8 +1,9 @@
 package inject
 
 import (
-	"strings"
 	"time"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Reason is the first reason why a block isn't in a snapshot. For a duplicate it is
@@ -41,6 +42,8 @@ type Snapshot struct {
 	DroppedBlocks []Dropped `json:"dropped_blocks"`
 	// TruncatedBlocks are the blocks of the prompt that were cut.
 	TruncatedBlocks []Truncated `json:"truncated_blocks"`
+	// Withheld is the recalled memory that the prompt leaves out by chance, to see what it contributes.
+	Withheld []string `json:"withheld,omitempty"`
 	// CharsInjected counts the code points of all payloads.
 	CharsInjected int `json:"chars_injected"`
 	// TokensInjected counts their tokens, if the policy limits tokens.
@@ -183,17 +186,14 @@ type Prefix struct {
 // that may repeat the memory.
 const PurgedPayload = "[purged]"
 
-// Prompt is the prompt: the payloads, with a blank line between each two.
+// Prompt is the prompt: see [core.JoinPrompt].
 func (s *Snapshot) Prompt() string {
-	return joined(s.BlocksUsed)
-}
-
-func joined(used []Used) string {
-	payloads := make([]string, len(used))
-	for i := range used {
-		payloads[i] = used[i].Payload
+	parts := make([]core.PromptPart, len(s.BlocksUsed))
+	for i := range s.BlocksUsed {
+		u := &s.BlocksUsed[i]
+		parts[i] = core.PromptPart{Payload: u.Payload, Recalled: u.MemoryID != "" || u.Category == MemoryRecall}
 	}
-	return strings.Join(payloads, "\n\n")
+	return core.JoinPrompt(parts)
 }
 
 // Verified reports whether the snapshot's digest is the digest of its content. Payloads

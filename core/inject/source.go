@@ -14,6 +14,13 @@ type Turn struct {
 	Query string
 	// Complexity and Risk come from the caller, from 0 to 1; .5 if it gave none.
 	Complexity, Risk float64
+	// InHistory is whether later turns see its prompt too.
+	InHistory bool
+
+	// withheld are the memories that mustn't be in its prompt, given those that are anyway, and anchored is
+	// whether all that is recalled must be.
+	withheld, given []string
+	anchored        bool
 }
 
 // Source has blocks for a turn, such as a session's hints and the summary of its window,

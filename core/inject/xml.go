@@ -5,12 +5,8 @@ import (
 	"errors"
 	"io"
 	"sort"
-	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/reflectory/reflectory/core/memory/text"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 // outline has the places where an XML payload may be cut: after each child of its root.
@@ -110,35 +106,4 @@ func (o *outline) longest(payload string, fits func(payload string, chars int) b
 		return ""
 	}
 	return first(n)
-}
-
-// isQuoted reports whether a text is already what [text.EscapeMemory] makes for a memory.
-func isQuoted(payload, id string) bool {
-	inner, begins := strings.CutPrefix(payload, `<memory id="`+text.Escape(id)+`">`)
-	inner, ends := strings.CutSuffix(inner, `</memory>`)
-	if !begins || !ends || strings.ContainsAny(inner, "<>") || sdk.Visible(inner) != inner {
-		return false
-	}
-	for rest := inner; ; {
-		at := strings.IndexByte(rest, '&')
-		if at < 0 {
-			return true
-		}
-		rest = rest[at:]
-		if !startsWithEntity(rest) {
-			return false
-		}
-		rest = rest[1:]
-	}
-}
-
-func startsWithEntity(s string) bool {
-	for _, entity := range []string{"&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#xD;"} {
-		if strings.HasPrefix(s, entity) {
-			return true
-		}
-	}
-	number, _, isNumber := strings.Cut(strings.TrimPrefix(s[:min(len(s), len("&#x10FFFF;"))], "&#x"), ";")
-	r, err := strconv.ParseInt(number, 16, 32)
-	return strings.HasPrefix(s, "&#x") && isNumber && err == nil && sdk.Hidden(rune(r))
 }

@@ -27,11 +27,21 @@ const clockSlack = time.Second
 // error, which may come together with a job, reports it. A check finds such a job, and a
 // rebuild puts it back once its record can be read.
 func (r *Repository) Claim(ctx context.Context, holder string, types []Type) (claimed *Claimed, err error) {
-	return r.claim(ctx, holder, types, nil)
+	return r.claim(ctx, holder, types, standing{})
 }
 
-// claim is Claim, in which tenants that have many workers come last.
-func (r *Repository) claim(ctx context.Context, holder string, types []Type, crowded crowd) (claimed *Claimed, err error) {
+// standing is what a pool's running jobs mean for the next one.
+type standing struct {
+	// crowded makes tenants that have many workers come last; nil means none has.
+	crowded crowd
+	// full reports whether no workflow of a user, or in a namespace, may start; nil means that any may.
+	full func(user, namespace string) bool
+	// suspect is whether a suspect runs, so that no other one may.
+	suspect bool
+}
+
+// claim is Claim for a pool with running jobs.
+func (r *Repository) claim(ctx context.Context, holder string, types []Type, now standing) (claimed *Claimed, err error) {
 	if !validID(holder) {
 		return nil, sdk.Errorf(sdk.Invalid, "job_holder_invalid", "%q can't be a holder of jobs", core.Cut(holder))
 	}
@@ -47,10 +57,10 @@ func (r *Repository) claim(ctx context.Context, holder string, types []Type, cro
 	}
 	list := []shard{""}
 	if seen.divided {
-		list = r.turns.sort(seen.worth(r.known.beginAt(holder), types), types, crowded)
+		list = r.turns.sort(seen.worth(r.known.beginAt(holder), types), types, now)
 	}
 	for _, s := range list {
-		got, met, err := r.claimIn(ctx, s, holder, types, crowded, all && !seen.divided)
+		got, met, err := r.claimIn(ctx, s, holder, types, now, all && !seen.divided)
 		damage = append(damage, met...)
 		if err != nil {
 			r.known.forgetClock()
@@ -79,7 +89,7 @@ func (r *Repository) wakeShards(ctx context.Context, seen *overview, holder stri
 		if at.due.IsZero() || !all && at.due.After(now) {
 			continue
 		}
-		_, damage, err := r.claimIn(ctx, at.shard, holder, nil, nil, all)
+		_, damage, err := r.claimIn(ctx, at.shard, holder, nil, standing{}, all)
 		met, woke = append(met, damage...), true
 		if err != nil && !table.Corrupt(err) {
 			return seen, met, err
@@ -96,7 +106,7 @@ func (r *Repository) wakeShards(ctx context.Context, seen *overview, holder stri
 }
 
 // claimIn is Claim in a shard. damage is what is wrong with jobs that were set aside.
-func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types []Type, crowded crowd, all bool) (claimed *Claimed, damage []error, err error) {
+func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types []Type, now standing, all bool) (claimed *Claimed, damage []error, err error) {
 	for again := true; again; {
 		var met []error
 		err = r.update(ctx, func(c *change, _ *journal.Tx) error {
@@ -106,7 +116,7 @@ func (r *Repository) claimIn(ctx context.Context, s shard, holder string, types 
 			}
 			due, err := c.wakeDue(s, all)
 			if again = due == dueBatch; err == nil && !again {
-				claimed, err = c.claim(s, holder, types, crowded)
+				claimed, err = c.claim(s, holder, types, now)
 			}
 			met = c.damage
 			return err
@@ -182,13 +192,20 @@ func (c *change) setAside(from spot, damage error) error {
 }
 
 // claim starts the next job of a shard; nil if there is none.
-func (c *change) claim(s shard, holder string, types []Type, crowded crowd) (*Claimed, error) {
+func (c *change) claim(s shard, holder string, types []Type, now standing) (*Claimed, error) {
 	for {
-		at, err := c.turns.next(c, s, types, crowded)
+		at, err := c.turns.next(c, s, types, now)
 		if err != nil || at.item == "" {
 			return nil, err
 		}
 		rec, start, err := c.startable(at)
+		if err == nil && now.suspect && rec.suspect(c.options) {
+			rec.putOff(c, suspectPause)
+			if err := c.save(rec); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if err == nil {
 			return c.start(rec, start, holder)
 		}
@@ -226,10 +243,14 @@ func (c *change) start(rec *record, start content, holder string) (*Claimed, err
 	rec.Epoch++
 	rec.Attempts++
 	rec.Progress, rec.ProgressAt = 0, nil
+	var err error
+	if rec.Mark, err = c.mark(rec, start.Payload); err != nil {
+		return nil, err
+	}
 	if err := c.save(rec); err != nil {
 		return nil, err
 	}
-	claimed := &Claimed{Job: rec.shown(), Held: rec.lease(), Caller: start.Caller.caller()}
+	claimed := &Claimed{Job: rec.shown(), Held: rec.lease(), Caller: start.Caller.caller(), suspect: rec.suspect(c.options)}
 	claimed.Payload = start.Payload
 	return claimed, c.appendEvents(rec.UserID, journal.JobStarted{JobRef: ref(rec, now.Sub(rec.QueuedAt)), Epoch: rec.Epoch})
 }

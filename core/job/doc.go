@@ -24,4 +24,6 @@
 //
 // [Checker] proves that records, indices and events agree, and [Memories] removes a purged
 // memory from jobs. The layout of the keys is in core/store/FORMAT.md.
+//
+// It is internal to Reflectory: its API may change in any release.
 package job

@@ -28,7 +28,7 @@ var (
 
 // NextReady finds the job that goes next.
 func (r *Repository) NextReady(reader core.Reader, types []Type) (string, error) {
-	at, err := r.turns.next(reader, "", types, nil)
+	at, err := r.turns.next(reader, "", types, standing{})
 	_, id := parts(at.item)
 	return id, err
 }

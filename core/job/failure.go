@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -45,6 +46,19 @@ func (f *Failure) Err() error {
 		e.Reason = f.Code
 	}
 	return e
+}
+
+// EndError is the error of a job that ended without completing.
+func EndError(id string, ended Status, reason, message string, f *Failure) error {
+	if ended == StatusFailed && f != nil {
+		return f.Err()
+	}
+	class := sdk.Internal
+	if ended == StatusCancelled {
+		class = sdk.Cancelled
+	}
+	return sdk.Errorf(class, reason, "job %s: %s", id, cmp.Or(message, reason)).
+		WithHint("look at the job").WithAction("jobs show", "job", id)
 }
 
 // purged is the failure without the parts that may quote a memory.

@@ -125,6 +125,8 @@ type ListFilter struct {
 	UserID string
 	Type   Type
 	Status Status
+	// Since leaves out jobs that were queued before; the zero time selects all.
+	Since time.Time
 	// May selects jobs by user and namespace.
 	May func(userID, namespace string) bool
 	// MayDo selects jobs by type and payload. If it is set, payloads are read. Nil selects
@@ -159,7 +161,7 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 		from = append(numbered(start, n, id), 0)
 	}
 	err = r.view(ctx, func(reader core.Reader) error {
-		page, more, err := records.Page(reader, index, []byte(start), from, f.Limit, func(_ string, rec *record) (bool, error) {
+		page, more, err := records.Page(reader, index, from, core.PrefixEnd([]byte(start)), f.Limit, func(_ string, rec *record) (bool, error) {
 			if err := ctx.Err(); err != nil || !f.fits(rec) {
 				return false, err
 			}
@@ -179,7 +181,7 @@ func (r *Repository) List(ctx context.Context, f ListFilter) (jobs []Job, next s
 }
 
 func (f *ListFilter) fits(rec *record) bool {
-	return (f.Type == "" || f.Type == rec.Type) && (f.Status == "" || f.Status == rec.Status) && (f.May == nil || f.May(rec.UserID, rec.Namespace))
+	return (f.Type == "" || f.Type == rec.Type) && (f.Status == "" || f.Status == rec.Status) && !rec.QueuedAt.Before(f.Since) && (f.May == nil || f.May(rec.UserID, rec.Namespace))
 }
 
 func (f *ListFilter) mayDo(r core.Reader, rec *record) (bool, error) {

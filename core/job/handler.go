@@ -53,6 +53,8 @@ type Running struct {
 	Job
 	lease Lease
 	jobs  *Repository
+	// suspect is whether it must run without another suspect.
+	suspect bool
 
 	// ctx is the handler's context, whose cause is the reason for its end, and cancel ends it.
 	ctx    context.Context

@@ -94,7 +94,8 @@ type Job struct {
 	// Failure is the whole error of a job whose work failed; nil for another end. Lists
 	// leave it out.
 	Failure *Failure `json:"failure,omitempty"`
-	// Attempts counts its starts, except starts that ended in a snooze or a shutdown.
+	// Attempts counts its starts, except starts that ended in a snooze, a shutdown or the end of the
+	// process.
 	Attempts int `json:"attempts"`
 	// Snoozes counts how often it was postponed without an attempt.
 	Snoozes int `json:"snoozes,omitempty"`
@@ -136,6 +137,8 @@ type Claimed struct {
 	Caller core.Caller
 	// Held is the job's lease.
 	Held Lease
+
+	suspect bool
 }
 
 // leaseLost is the error if the job no longer belongs to the writer. Nothing was written.

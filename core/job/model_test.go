@@ -394,13 +394,16 @@ func (m *model) crash(t *rapid.T) {
 			continue
 		}
 		lost++
-		j.crashes++
+		if j.crashes++; j.typ.Queued() && j.progress > 0 {
+			j.crashes = 0
+		}
 		switch {
 		case j.asked:
 			j.stop(job.StatusCancelled)
-		case j.crashes >= 3 || j.attempts >= 3:
+		case j.crashes >= 3:
 			j.stop(job.StatusFailed)
 		default:
+			j.attempts--
 			j.stop(job.StatusQueued)
 		}
 	}

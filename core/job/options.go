@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -37,9 +38,13 @@ type Options struct {
 	Snoozes int
 	// MaxWait is the longest time by which a job is postponed in one step. Default 24 h.
 	MaxWait time.Duration
-	// Crashes is how often a job's process may end before the job fails as poisoned. Default
-	// 3.
+	// Crashes is how often in a row a job's process may end, each time before the job committed
+	// anything, until the job fails as poisoned. Before its last start it runs without another
+	// such job. Default 3.
 	Crashes int
+	// Mark returns what a job's work has committed outside the job, as a text that changes with each
+	// such commit; "" if there is nothing. Nil is for jobs that commit only through themselves.
+	Mark func(r core.Reader, payload json.RawMessage) (string, error)
 	// Keep is how long ended jobs are kept, KeepPerUser how many are kept of each user, and
 	// KeepAtLeast how long each job is kept even if there are more. Defaults 30 days, 1,000,
 	// and 24 h.

@@ -23,6 +23,9 @@ type PoolOptions struct {
 	// at once. Defaults 2, since maintenance shares the processor with work that people wait
 	// for, and 32.
 	Workers, Runs int
+	// RunsPerUser and RunsPerNamespace are how many of the workflows may be one user's, and in one
+	// namespace. 0 is no limit.
+	RunsPerUser, RunsPerNamespace int
 	// PerType is how many jobs of a type run at once, within Workers. Default 1 for dream,
 	// reembed and compact, which are heavy, and no separate bound for the other types.
 	PerType map[Type]int
@@ -92,6 +95,9 @@ func (o PoolOptions) Validate() error {
 	var problems []string
 	if o.Workers < 0 || o.Workers > 1000 || o.Runs < 0 || o.Runs > 1000 {
 		problems = append(problems, fmt.Sprintf("%d workers and %d runs: each is from 1 to 1000", o.Workers, o.Runs))
+	}
+	if o.RunsPerUser < 0 || o.RunsPerNamespace < 0 {
+		problems = append(problems, fmt.Sprintf("%d runs of a user and %d in a namespace: neither is below 0", o.RunsPerUser, o.RunsPerNamespace))
 	}
 	for t, n := range o.PerType {
 		if !validType(t) || n < 1 {
@@ -282,7 +288,7 @@ func (p *Pool) fill(ctx, base context.Context) (found bool) {
 		if len(types) == 0 || p.silent() {
 			return true
 		}
-		claimed, err := p.jobs.claim(ctx, p.options.Holder, types, p.crowded)
+		claimed, err := p.jobs.claim(ctx, p.options.Holder, types, standing{p.crowded, p.full(), p.suspect()})
 		if err != nil {
 			p.report(ctx, err)
 		}
@@ -309,38 +315,10 @@ func (p *Pool) pause(ctx context.Context) time.Duration {
 	return max(time.Millisecond, min(p.options.Poll, due.Sub(p.jobs.clock.Now())))
 }
 
-// free are the types of which a job may start now.
-func (p *Pool) free() (types []Type) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	used := map[Type]int{}
-	for j := range p.running {
-		used[j.Type]++
-	}
-	workers := p.options.Workers - (len(p.running) - used[Workflow])
-	for _, t := range Types() {
-		if p.options.Handlers[t] == nil {
-			continue
-		}
-		bound, bounded := p.options.PerType[t]
-		switch {
-		case bounded && used[t] >= bound:
-		case t == Workflow && used[t] < p.options.Runs, t.Queued() && workers > 0:
-			types = append(types, t)
-		}
-	}
-	return types
-}
-
-// crowded reports how tenants stand with the workers for jobs of a type.
-func (p *Pool) crowded(t Type, tenant string) (half, others bool) {
-	return p.shares[t.Queued()].Standing(tenant)
-}
-
 // run lets a handler work on a job in its own goroutine.
 func (p *Pool) run(base context.Context, claimed *Claimed) {
 	ctx, cancel := context.WithCancelCause(core.WithCaller(base, claimed.Caller))
-	j := &Running{Job: claimed.Job, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel, settling: make(chan struct{}, 1)}
+	j := &Running{Job: claimed.Job, suspect: claimed.suspect, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel, settling: make(chan struct{}, 1)}
 	p.mu.Lock()
 	p.running[j] = true
 	p.mu.Unlock()

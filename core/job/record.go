@@ -23,8 +23,11 @@ type record struct {
 	// started.
 	Holder string `json:"holder,omitempty"`
 	Epoch  uint64 `json:"epoch"`
-	// Crashes counts the holders that were lost while they ran it.
+	// Crashes counts the holders that were lost while they ran it, since the last start in which it
+	// committed something.
 	Crashes int `json:"crashes,omitempty"`
+	// Mark is what its work had committed when it was started last: see Options.Mark.
+	Mark string `json:"mark,omitempty"`
 	// ProgressAt is when its progress was written.
 	ProgressAt *time.Time `json:"progress_at,omitempty"`
 	// Wait is how long NotBefore postponed it, in nanoseconds. If more time than that is left,

@@ -3,11 +3,15 @@ package job
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/table"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -84,8 +88,8 @@ func (r *Repository) Recover(ctx context.Context) (jobs int, err error) {
 
 // TakeOver frees the jobs of a holder that is gone, and removes its beat. Each job goes
 // back to the head of its queue and may run at once. A job that was asked to stop is
-// cancelled. A job whose process ended too often, or whose attempts are used up, fails. The
-// holder can't write to any of them again.
+// cancelled. A job fails if its process ended too often without a commit of the job between two ends.
+// The holder can't write to any of them again.
 func (r *Repository) TakeOver(ctx context.Context, name string) (jobs int, err error) {
 	what := "take over the jobs of " + core.Cut(name)
 	var ids []string
@@ -117,18 +121,53 @@ func (r *Repository) lost(ctx context.Context, name, id string) error {
 		if err != nil || rec == nil || rec.Status != StatusRunning || rec.Holder != name {
 			return err // it ended meanwhile
 		}
-		rec.Crashes++
-		switch {
-		case rec.CancelRequested:
+		if rec.CancelRequested {
 			return c.end(rec, StatusCancelled, &Outcome{})
-		case rec.Crashes >= c.options.Crashes:
-			return c.end(rec, StatusFailed, &Outcome{Reason: Poisoned})
-		case rec.Attempts >= c.options.Attempts:
-			return c.end(rec, StatusFailed, &Outcome{Reason: ProcessEnded})
 		}
-		return c.back(rec, ProcessEnded, 0)
+		moved, err := c.progressed(rec)
+		if err != nil {
+			return err
+		}
+		if rec.Crashes++; moved {
+			rec.Crashes = 0
+		}
+		if rec.Crashes >= c.options.Crashes {
+			return c.end(rec, StatusFailed, &Outcome{Reason: Poisoned})
+		}
+		return c.giveBack(rec, ProcessEnded, 0)
 	})
 }
+
+// progressed reports whether a job's work committed something since its last start. If it did, the
+// process wasn't ended by that work.
+func (c *change) progressed(rec *record) (bool, error) {
+	start, err := readContent(c, rec.ID)
+	if table.Corrupt(err) {
+		return false, nil // the next claim reports it
+	}
+	if err != nil {
+		return false, err
+	}
+	mark, err := c.mark(rec, start.Payload)
+	return mark != rec.Mark || rec.Type.Queued() && rec.Progress > 0, err // a run reports progress before it commits any
+}
+
+// mark is what a job's work has committed.
+func (c *change) mark(rec *record, payload json.RawMessage) (string, error) {
+	mark := strconv.Itoa(rec.Steps)
+	if c.options.Mark == nil {
+		return mark, nil
+	}
+	more, err := c.options.Mark(c, payload)
+	return mark + "/" + more, err
+}
+
+// suspectPause is after how long a suspect looks again whether it may run.
+const suspectPause = 2 * time.Second
+
+// suspect reports whether a job is one of those whose next start may end its process: it runs without
+// another suspect, so that it's known which of them did.
+func (rec *record) suspect(o *Options) bool { return rec.Crashes > 0 && rec.Crashes >= o.Crashes-1 }
 
 // forgetHolder removes the beat of a holder that has no jobs.
 func (r *Repository) forgetHolder(ctx context.Context, name string) error {

@@ -580,31 +580,9 @@ func TestSnooze_UsesNoAttemptTenTimes(t *testing.T) {
 	b.sound()
 }
 
-func TestTakeOver_ThirdProcessEndPoisons(t *testing.T) {
-	b := newBoard(t, job.Options{Attempts: 10})
-	id := b.add("u", job.Dream, "n")
-	for range 2 {
-		b.claims("h")
-		_, err := b.TakeOver(t.Context(), "h")
-		must(t, err)
-		if j := b.wantStatus(id, job.StatusQueued, job.ProcessEnded); j.NotBefore != nil {
-			t.Errorf("it waits until %v", j.NotBefore)
-		}
-	}
-	b.claims("h")
-	_, err := b.TakeOver(t.Context(), "h")
-	must(t, err)
-	b.wantStatus(id, job.StatusFailed, job.Poisoned)
-	if n, err := b.TakeOver(t.Context(), "h"); n != 0 || err != nil {
-		t.Errorf("took over %d again, %v", n, err)
-	}
-	b.sound()
-}
-
-func TestTakeOver_UsedUpAndCancelledJobsEnd(t *testing.T) {
-	b := newBoard(t, job.Options{Attempts: 1})
-	used, asked := b.add("u", job.Dream, "n"), b.add("v", job.Dream, "n")
-	b.claims("h")
+func TestTakeOver_CancelledJobsEnd(t *testing.T) {
+	b := newBoard(t, job.Options{})
+	asked := b.add("v", job.Dream, "n")
 	b.claims("h")
 	done, err := b.Cancel(t.Context(), asked, "changed_mind")
 	must(t, err)
@@ -613,7 +591,6 @@ func TestTakeOver_UsedUpAndCancelledJobsEnd(t *testing.T) {
 	}
 	_, err = b.TakeOver(t.Context(), "h")
 	must(t, err)
-	b.wantStatus(used, job.StatusFailed, job.ProcessEnded)
 	b.wantStatus(asked, job.StatusCancelled, "changed_mind")
 	b.sound()
 }

@@ -43,6 +43,8 @@ type turns struct {
 	// owners is whose the ready jobs are, by id. It never changes for a job. A started job stays
 	// here until the sets are read again.
 	owners map[string]owner
+	// namespaces are the namespaces of the workflow jobs in owners.
+	namespaces map[string]string
 	// notes are spots to which this process moved a job. The transaction may not be committed
 	// yet, so a note is kept until the spot is in its set, or until the sets have been read
 	// twice: the value is whether they were read once.
@@ -69,7 +71,7 @@ type turn struct {
 type crowd func(t Type, tenant string) (half, others bool)
 
 func newTurns(exclusive bool) *turns {
-	return &turns{exclusive: exclusive, owners: map[string]owner{}, notes: map[spot]bool{}, served: map[turn]uint64{}}
+	return &turns{exclusive: exclusive, owners: map[string]owner{}, namespaces: map[string]string{}, notes: map[spot]bool{}, served: map[turn]uint64{}}
 }
 
 // note notes that a job was moved to a spot.
@@ -125,7 +127,7 @@ func ownerOf(j *Job) owner {
 }
 
 // next is the spot of the job of a shard that is next; the zero spot if there is none.
-func (t *turns) next(r core.Reader, s shard, types []Type, crowded crowd) (spot, error) {
+func (t *turns) next(r core.Reader, s shard, types []Type, now standing) (spot, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := false
@@ -138,7 +140,7 @@ func (t *turns) next(r core.Reader, s shard, types []Type, crowded crowd) (spot,
 		return spot{}, err
 	}
 	for {
-		at, held := t.choose(s, types, crowded)
+		at, held := t.choose(s, types, now)
 		if at.item == "" {
 			if fresh || held || s != "" { // other hosts' jobs are found once turnsAge is over
 				return spot{}, nil
@@ -209,13 +211,17 @@ func (t *turns) readSets(r core.Reader) error {
 func (t *turns) fill(r core.Reader, spots []spot) error {
 	known := t.owners
 	t.ready, t.owners = map[ordered]map[string]map[string][]string{}, make(map[string]owner, len(spots))
-	strangers := 0
+	strangers, namespaces := 0, t.namespaces
+	t.namespaces = make(map[string]string, len(namespaces))
 	for _, at := range spots {
 		delete(t.notes, at)
 		_, id := parts(at.item)
 		o, found := known[id]
 		if found {
 			t.owners[id] = o
+			if namespace, is := namespaces[id]; is {
+				t.namespaces[id] = namespace
+			}
 		} else if strangers++; strangers > maxStrangers && !t.exclusive {
 			t.insert(at, owner{queue: id})
 			continue
@@ -256,6 +262,9 @@ func (t *turns) add(r core.Reader, at spot) error {
 		default:
 			o = ownerOf(&rec.Job)
 			t.owners[id] = o
+			if !rec.Type.Queued() {
+				t.namespaces[id] = rec.Namespace
+			}
 		}
 	}
 	t.insert(at, o)
@@ -319,34 +328,67 @@ func (a rank) compare(b rank) int {
 
 // firstTenant is the tenant that is next in a shard, and its rank. held is whether a tenant has
 // ready jobs and gets no worker now.
-func (t *turns) firstTenant(s shard, types []Type, crowded crowd) (first string, best rank, held bool) {
+func (t *turns) firstTenant(s shard, types []Type, now standing) (first string, best rank, held bool) {
 	best.kind = 2
 	for _, typ := range types {
 		workflows := !typ.Queued()
 		for tenant := range t.ready[s.ready(typ)] {
-			now := rank{served: t.served[turn{workflows, owner{tenant: tenant}}], first: tenant}
-			if crowded != nil {
-				half, others := crowded(typ, tenant)
+			at := rank{served: t.served[turn{workflows, owner{tenant: tenant}}], first: tenant}
+			if now.crowded != nil {
+				half, others := now.crowded(typ, tenant)
 				if half && others {
 					held = true
 					continue
 				}
-				now.crowded = half
+				at.crowded = half
 			}
 			if workflows {
-				now.kind = 1
+				at.kind = 1
+				if t.allFull(s, tenant, now) {
+					held = true
+					continue
+				}
 			}
-			if now.compare(best) < 0 {
-				first, best = tenant, now
+			if at.compare(best) < 0 {
+				first, best = tenant, at
 			}
 		}
 	}
 	return first, best, held
 }
 
+// allFull reports whether none of a tenant's workflows may start now.
+func (t *turns) allFull(s shard, tenant string, now standing) bool {
+	if now.full == nil {
+		return false
+	}
+	for user, items := range t.ready[s.ready(Workflow)][tenant] {
+		if t.firstFree(user, items, now) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// firstFree is a user's first workflow that may start now; "" if there is none.
+func (t *turns) firstFree(user string, items []string, now standing) string {
+	if now.full == nil {
+		return items[0]
+	}
+	if now.full(user, "") {
+		return ""
+	}
+	for _, item := range items {
+		if _, id := parts(item); !now.full(user, t.namespaces[id]) {
+			return item
+		}
+	}
+	return ""
+}
+
 // choose is the spot of the job that is next, as far as is known here. held is as of firstTenant.
-func (t *turns) choose(s shard, types []Type, crowded crowd) (best spot, held bool) {
-	tenant, at, held := t.firstTenant(s, types, crowded)
+func (t *turns) choose(s shard, types []Type, now standing) (best spot, held bool) {
+	tenant, at, held := t.firstTenant(s, types, now)
 	var served uint64
 	for _, typ := range types {
 		if typ.Queued() != (at.kind == 0) {
@@ -355,11 +397,15 @@ func (t *turns) choose(s shard, types []Type, crowded crowd) (best spot, held bo
 		set := s.ready(typ)
 		for queue, items := range t.ready[set][tenant] {
 			var last uint64
+			first := items[0]
 			if !typ.Queued() { // the order of the other sets is when the queue was served
 				last = t.served[turn{true, owner{tenant, queue}}]
+				if first = t.firstFree(queue, items, now); first == "" {
+					continue
+				}
 			}
-			if best.item == "" || last < served || last == served && items[0] < best.item {
-				best, served = spot{set, items[0]}, last
+			if best.item == "" || last < served || last == served && first < best.item {
+				best, served = spot{set, first}, last
 			}
 		}
 	}
@@ -367,12 +413,12 @@ func (t *turns) choose(s shard, types []Type, crowded crowd) (best spot, held bo
 }
 
 // sort sorts shards by the tenant that is next in each. Shards of one tenant stay in order.
-func (t *turns) sort(list []shard, types []Type, crowded crowd) []shard {
+func (t *turns) sort(list []shard, types []Type, now standing) []shard {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ranks := map[shard]rank{}
 	for _, s := range list {
-		_, ranks[s], _ = t.firstTenant(s, types, crowded)
+		_, ranks[s], _ = t.firstTenant(s, types, now)
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b shard) int { return ranks[a].compare(ranks[b]) })

@@ -46,28 +46,38 @@ func (p *Pool) RunUntilIdle(ctx context.Context) (left Idle, err error) {
 // RunJob is RunUntilIdle for one job: it works on the queue until the job has ended, and
 // returns the job with its result. If the job is tried again later, it waits.
 func (p *Pool) RunJob(ctx context.Context, id string) (*Job, error) {
-	changed, unlisten := p.jobs.listeners.listen()
-	defer unlisten()
-	err := p.runWhile(ctx, func() error {
-		poll := time.NewTicker(p.options.Poll)
-		defer poll.Stop()
-		for {
-			j, err := p.jobs.Peek(ctx, id)
-			if err != nil || j.Status.Terminal() {
-				return err
-			}
-			select {
-			case <-changed:
-			case <-poll.C:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	})
+	err := p.runWhile(ctx, func() error { return await(ctx, p.jobs, id, p.options.Poll) })
 	if err != nil {
 		return nil, sdk.Wrap("work on job "+core.Cut(id), err)
 	}
 	return p.jobs.Get(ctx, id)
+}
+
+// awaitPoll is how often [Repository.Await] looks for an end of which it isn't notified, on a store
+// that several processes have open.
+const awaitPoll = time.Second
+
+// Await waits until a job has ended. If ctx ends first, it returns ctx's error.
+func (r *Repository) Await(ctx context.Context, id string) error { return await(ctx, r, id, awaitPoll) }
+
+// await is [Repository.Await] with how often it looks.
+func await(ctx context.Context, r *Repository, id string, every time.Duration) error {
+	changed, unlisten := r.listeners.listen()
+	defer unlisten()
+	poll := time.NewTicker(every)
+	defer poll.Stop()
+	for {
+		j, err := r.Peek(ctx, id)
+		if err != nil || j.Status.Terminal() {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-poll.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // runWhile runs the pool until wait returns.

@@ -9,4 +9,6 @@
 // This machine is never reached through a proxy: the proxy would reach itself instead.
 // The user and password in a proxy's URL are only sent to that proxy. No error, setting or
 // log has them.
+//
+// It is internal to Reflectory: its API may change in any release.
 package outbound

@@ -215,6 +215,6 @@ func (n *Network) newTransport() *http.Transport {
 	n.made.Store(true)
 	return &http.Transport{
 		Proxy: n.Proxy, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots()}, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: handshakeTime, IdleConnTimeout: idleTime, MaxResponseHeaderBytes: maxHeadBytes,
+		TLSHandshakeTimeout: handshakeTime, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: maxIdle, MaxResponseHeaderBytes: maxHeadBytes,
 	}
 }

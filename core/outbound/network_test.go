@@ -1,11 +1,15 @@
 package outbound_test
 
 import (
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,5 +126,49 @@ func TestNew_RefusesWhatIsNoProxy(t *testing.T) {
 		if err := outbound.CheckProxy(text); err != nil || outbound.Shown(text) != shown {
 			t.Errorf("%s is shown as %s, %v", text, outbound.Shown(text), err)
 		}
+	}
+}
+
+// TestTransport_KeepsTheConnectionsOfManyRequests: the next requests begin without a handshake.
+func TestTransport_KeepsTheConnectionsOfManyRequests(t *testing.T) {
+	const atOnce = 16
+	var opened atomic.Int32
+	var together sync.WaitGroup
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		together.Done()
+		together.Wait() // so that each has a connection of its own
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	n, err := outbound.New(outbound.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	client := http.Client{Transport: n.Transport()}
+	for range 2 {
+		together.Add(atOnce)
+		var asked sync.WaitGroup
+		for range atOnce {
+			asked.Go(func() {
+				r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+				resp, err := client.Do(r)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			})
+		}
+		asked.Wait()
+	}
+	if got := opened.Load(); got != atOnce {
+		t.Errorf("%d connections for %d requests at once", got, atOnce)
 	}
 }

@@ -18,13 +18,16 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Limits of connections, all of net/http's own size.
+// Limits of connections, of net/http's own size but for maxIdle.
 const (
 	// connectTime is how long a proxy may take to answer and to connect.
 	connectTime = 30 * time.Second
 	// handshakeTime is for TLS, idleTime for a connection that isn't used.
 	handshakeTime = 10 * time.Second
 	idleTime      = 90 * time.Second
+	// maxIdle is how many connections to one endpoint are kept: as many as a gateway has requests at once.
+	// With net/http's own limit of 2, nearly every request of several at once would begin with a handshake.
+	maxIdle = 256
 	// maxHeadBytes limits what a proxy may answer to a request for a connection.
 	maxHeadBytes = 64 << 10
 )

@@ -9,4 +9,6 @@
 // results that hold it. [Replies] is the cache of models' replies, which runs share.
 //
 // The layout of its keys and records is in core/store/FORMAT.md.
+//
+// It is internal to Reflectory: its API may change in any release.
 package run

@@ -64,9 +64,9 @@ func (s *Repository) status(r core.Reader, id string, stored core.Status) (core.
 	if stored != core.StatusRunning {
 		return stored, nil
 	}
-	s.mu.Lock()
-	_, held := s.held[id]
-	s.mu.Unlock()
+	s.held.mu.Lock()
+	_, held := s.held.of[id]
+	s.held.mu.Unlock()
 	if held {
 		return core.StatusRunning, nil
 	}
@@ -187,6 +187,8 @@ type ListFilter struct {
 	// Status is one of core.RunStatuses, as shown.
 	Status   core.Status
 	Workflow string
+	// Since leaves out runs that began before; the zero time selects all.
+	Since time.Time
 	// In selects runs by namespace.
 	In func(namespace string) bool
 	// Limit is how many are returned at most; 0 is [DefaultListLimit].
@@ -208,8 +210,12 @@ func (s *Repository) List(ctx context.Context, f ListFilter) (list []core.Run, n
 			return nil, "", err
 		}
 	}
+	to := core.PrefixEnd([]byte(timePrefix))
+	if !f.Since.IsZero() {
+		to = timeKey(f.Since.Add(-1), "") // the newest come first
+	}
 	err = s.store.View(ctx, func(r core.Reader) error {
-		page, more, err := runs.Page(r, timePrefix, []byte(timePrefix), from, f.Limit, func(id string, record *runRecord) (_ bool, err error) {
+		page, more, err := runs.Page(r, timePrefix, from, to, f.Limit, func(id string, record *runRecord) (_ bool, err error) {
 			record.Status, err = s.status(r, id, record.Status)
 			return f.fits(record), err
 		})

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -29,6 +30,8 @@ type Needs struct {
 	Plugins map[string]string `json:"plugins,omitempty"`
 	// Job is whether a job runs it; the run then continues with its job.
 	Job bool `json:"job,omitempty"`
+	// Ends is whether no host can continue it: if its host is gone, it ends.
+	Ends bool `json:"ends,omitempty"`
 }
 
 // Held is a run that a host runs.
@@ -107,24 +110,51 @@ func (s *Repository) Held(ctx context.Context) (list []Held, err error) {
 	return list, sdk.Wrap("list the runs of hosts", err)
 }
 
+// Interrupt ends a run that no host can continue and whose host is gone, as it was held: it is
+// cancelled, and refuses what that host may still write. If it is held otherwise by now, the error is
+// sdk.Conflict, reason [Taken].
+func (s *Repository) Interrupt(ctx context.Context, from *Held) error {
+	err := s.store.Update(ctx, func(tx core.Tx) error {
+		record, err := readRecord(tx, from.RunID)
+		if err == nil {
+			err = s.free(tx, record, Needs{}, from)
+		}
+		if err != nil {
+			return err
+		}
+		old := *record
+		record.Status, record.StopReason = core.StatusCancelled, core.StopReason(core.StatusInterrupted)
+		record.UpdatedAt = s.clock.Now().UTC().Round(0)
+		value, err := runs.Value(record.ID, record)
+		if err != nil {
+			return err
+		}
+		return core.JoinErrors(
+			tx.Put(runKey(record.ID), value), runs.Index(tx, record.ID, &old, record), ends.Put(tx, record.ID, &runResult{}), s.dropHeld(tx, record.ID),
+			journal.Append(ctx, tx, Stream(record.ID), record.UpdatedAt, journal.RunEnded{Status: record.Status, StopReason: record.StopReason, Result: core.Digest(nil)}),
+		)
+	})
+	return sdk.Wrap("end run "+from.RunID+", whose host is gone", err)
+}
+
 // Leave gives up a run without ending it, so that another host takes it over. The record
 // that this host ran it stays, and this host mustn't write anything more for the run.
 func (s *Repository) Leave(id string) { s.release(id) }
 
 // Runs reports whether this process runs a run.
 func (s *Repository) Runs(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, held := s.held[id]
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	_, held := s.held.of[id]
 	return held
 }
 
 // Holds returns an error if another host took over a run that this process runs: sdk.Conflict,
 // reason "run_taken_over".
 func (s *Repository) Holds(ctx context.Context, id string) error {
-	s.mu.Lock()
-	c := &recorder{id: id, epoch: s.held[id]}
-	s.mu.Unlock()
+	s.held.mu.Lock()
+	c := &recorder{id: id, epoch: s.held.of[id]}
+	s.held.mu.Unlock()
 	if c.epoch == 0 { // it isn't run here, or not yet
 		return nil
 	}
@@ -139,9 +169,9 @@ func (s *Repository) Holds(ctx context.Context, id string) error {
 
 // Running are the ids of the runs that this process runs, sorted.
 func (s *Repository) Running() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.held))
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.held.of))
 }
 
 // HeldBy returns the host that runs a run; nil if no host with a beat runs it.

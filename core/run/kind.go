@@ -47,7 +47,7 @@ var (
 // unless it is asked.
 var holders = table.Kind[heldRecord]{
 	Part: part, Prefix: hostPrefix,
-	Doc:     "id | which server runs a run: `{host, epoch, subject?, scopes?, namespaces?, label?, plugins?, job?}`: the epoch of the run, its caller, the digests of its plugins, and whether a job runs it. Removed when the run ends",
+	Doc:     "id | which server runs a run: `{host, epoch, subject?, scopes?, namespaces?, label?, plugins?, job?, ends?}`: the epoch of the run, its caller, the digests of its plugins, whether a job runs it, and whether it ends if the server is gone. Removed when the run ends",
 	Passing: true,
 	Agrees: func(r core.Reader, id string, h *heldRecord) (string, error) {
 		record, err := runs.Get(r, id)

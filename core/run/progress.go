@@ -5,9 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/table"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // VisitAttempts are the attempts of one visit of a node, in order.
@@ -37,6 +40,21 @@ func (s *Repository) Progress(ctx context.Context, id string) (p core.Progress, 
 		return nil
 	})
 	return p, err
+}
+
+// Mark is a text that changes with each commit of a run's work, but not when the run is started or
+// resumed; a run that doesn't
+// exist has the mark of one that has just started.
+func Mark(r core.Reader, id string) (string, error) {
+	record, err := readRecord(r, id)
+	if sdk.CodeOf(err) == sdk.NotFound {
+		return "0", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	head, err := journal.ReadHead(r, Stream(id))
+	return strconv.Itoa(int(head.Seq) - record.Epoch), err //nolint:gosec // each epoch has an entry
 }
 
 // Attempts returns all attempts of a run, by visit. Visits to nodes that aren't loops

@@ -56,16 +56,18 @@ func withPrompt(result json.RawMessage) json.RawMessage {
 	}
 	blocks := slices.IndexFunc(members, func(m jsontext.Member) bool { return m.Key == blocksField })
 	var list []struct {
-		Payload string `json:"payload"`
+		Payload  string `json:"payload"`
+		Category string `json:"category"`
+		MemoryID string `json:"memory_id"`
 	}
 	if json.Unmarshal(members[blocks].Value, &list) != nil {
 		return result
 	}
-	payloads := make([]string, len(list))
-	for i := range list {
-		payloads[i] = list[i].Payload
+	parts := make([]core.PromptPart, len(list))
+	for i, b := range list {
+		parts[i] = core.PromptPart{Payload: b.Payload, Recalled: b.MemoryID != "" || b.Category == "memory_recall"}
 	}
-	members[at].Value = jsontext.MustEncode(strings.Join(payloads, "\n\n"))
+	members[at].Value = jsontext.MustEncode(core.JoinPrompt(parts))
 	return jsontext.JoinMembers(members)
 }
 

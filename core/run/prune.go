@@ -33,7 +33,7 @@ func (p *Pruner) Prunable(ctx context.Context, r core.Reader, _ int, fn func(cor
 		}
 		p.next = append(bytes.Clone(key), 0)
 		record, err := runs.Named(r, key, timeID(key))
-		if err != nil || record.Status.Resumable() || !record.UpdatedAt.Before(p.Before) {
+		if err != nil || record.resumable() || record.Status == core.StatusRunning || !record.UpdatedAt.Before(p.Before) {
 			return true, err
 		}
 		part, err := p.run(r, record)
@@ -61,10 +61,14 @@ func (p *Pruner) run(r core.Reader, record *runRecord) (core.Prunable, error) {
 	if err != nil {
 		return core.Prunable{}, err
 	}
+	indexed, err := runs.IndexKeys(id, record)
+	if err != nil {
+		return core.Prunable{}, err
+	}
 	part := core.Prunable{
 		Stream: Stream(id), First: 1, Last: head.Seq,
 		Records: [][]byte{runKey(id), contentKey(id), resultKey(id)},
-		Others:  [][]byte{timeKey(record.StartedAt, id)},
+		Others:  indexed,
 		Remove: func(tx core.Tx) error {
 			gone := *record // it may be removed from the counts again
 			return uncount(tx, &gone)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -69,6 +70,15 @@ type runResult struct {
 type attemptRecord struct {
 	Node    string       `json:"node"`
 	Attempt core.Attempt `json:"attempt"`
+}
+
+// GatewayPrefix begins the names under which requests for models are runs: the model's name follows. No
+// workflow may have such a name.
+const GatewayPrefix = "gateway/"
+
+// resumable reports whether the run can be resumed: not a request for a model, whose client is gone.
+func (r *runRecord) resumable() bool {
+	return r.Status.Resumable() && !strings.HasPrefix(r.Workflow, GatewayPrefix)
 }
 
 // run is the record as a core.Run, without content.

@@ -21,9 +21,9 @@ const maxAttemptBytes = 24 << 20
 // attempt k+1 needs the verdict of attempt k, visit n+1 the end of visit n. RecordEnd
 // releases the run, whether it succeeds or not.
 func (s *Repository) Recorder(r *core.Run) core.RunRecorder {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &recorder{runs: s, id: r.ID, epoch: s.held[r.ID]}
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	return &recorder{runs: s, id: r.ID, epoch: s.held.of[r.ID]}
 }
 
 // recorder implements [core.RunRecorder] for one epoch of a run.
@@ -133,6 +133,7 @@ func (c *recorder) update(ctx context.Context, op func() string, change func(cor
 		if err := c.holds(record); err != nil {
 			return err
 		}
+		old := *record
 		record.UpdatedAt = c.runs.clock.Now().UTC().Round(0)
 		event, err := change(tx, record)
 		if err != nil {
@@ -141,7 +142,7 @@ func (c *recorder) update(ctx context.Context, op func() string, change func(cor
 		if next.value, err = runs.Value(c.id, record); err != nil {
 			return err
 		}
-		if err := tx.Put(runKey(c.id), next.value); err != nil {
+		if err := core.JoinErrors(tx.Put(runKey(c.id), next.value), runs.Index(tx, c.id, &old, record)); err != nil {
 			return err
 		}
 		next.head, err = journal.AppendAfter(ctx, tx, Stream(c.id), next.head, record.UpdatedAt, event)

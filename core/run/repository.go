@@ -27,15 +27,36 @@ type Repository struct {
 	Lives  func(r core.Reader, host string) (bool, error)
 	Holder func() string
 
+	held *heldEpochs
+}
+
+// heldEpochs maps the runs of this process to their epoch.
+type heldEpochs struct {
 	mu sync.Mutex
-	// held maps the runs of this process to their epoch.
-	held map[string]int
+	of map[string]int
 }
 
 // NewRepository returns the repository on a store.
 func NewRepository(s core.Store, clock core.Clock) *Repository {
-	return &Repository{store: s, clock: clock, held: map[string]int{}}
+	return &Repository{store: s, clock: clock, held: &heldEpochs{of: map[string]int{}}}
 }
+
+// In is the repository within a transaction, which commits what is done to runs there. A caller whose
+// transaction is repeated must [Repository.Leave] the runs that it created in it first.
+func (s *Repository) In(tx core.Tx) *Repository {
+	in := *s
+	in.store = within{tx}
+	return &in
+}
+
+// within is a store whose transactions are parts of one.
+type within struct{ tx core.Tx }
+
+// View implements [core.Store].
+func (w within) View(_ context.Context, fn func(core.Reader) error) error { return fn(w.tx) }
+
+// Update implements [core.Store].
+func (w within) Update(_ context.Context, fn func(core.Tx) error) error { return fn(w.tx) }
 
 // Stream is the name of a run's stream in the journal.
 func Stream(runID string) string { return "run/" + runID }
@@ -144,7 +165,12 @@ func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, n Needs,
 	if err != nil {
 		return nil, 0, err
 	}
-	if !record.Status.Resumable() {
+	switch {
+	case record.resumable():
+	case record.Status.Resumable():
+		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is a request for a model, whose client is gone").
+			WithHint("look at the run").WithAction("runs show", "run", id).WithDetail("status", record.Status)
+	default:
 		return nil, 0, sdk.Errorf(sdk.Conflict, "run_not_resumable", "the run is %s: only a run that is running, cancelled or ended by an error can be resumed", record.Status).
 			WithHint("look at the run").WithAction("runs show", "run", id).WithDetail("status", record.Status)
 	}
@@ -170,24 +196,24 @@ func (s *Repository) resume(ctx context.Context, tx core.Tx, id string, n Needs,
 
 // hold notes the epoch with which this process runs a run.
 func (s *Repository) hold(id string, epoch int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held[id] = epoch
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	s.held.of[id] = epoch
 }
 
 // claim reserves a run for its start or a resume, unless this process runs it.
 func (s *Repository) claim(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, held := s.held[id]; held {
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	if _, held := s.held.of[id]; held {
 		return false
 	}
-	s.held[id] = 0
+	s.held.of[id] = 0
 	return true
 }
 
 func (s *Repository) release(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.held, id)
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	delete(s.held.of, id)
 }

@@ -6,4 +6,6 @@
 // weight, role and text. Two constraints with the same key can't both hold; which one
 // stayed is recorded. The merge comes before anything is cut to fit a prompt, so that the
 // hard constraints can be an anchor, which is never cut.
+//
+// It is internal to Reflectory: its API may change in any release.
 package rolemix

@@ -1,6 +1,8 @@
 // Package tokenizer counts the tokens of texts as models do: by byte pairs, with the
 // vocabularies that OpenAI publishes for its models. They are part of the program, so that
 // every host counts alike, without a network.
+//
+// It is internal to Reflectory: its API may change in any release.
 package tokenizer
 
 import (

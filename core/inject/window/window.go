@@ -6,6 +6,8 @@
 // change rarely. Turns are therefore folded into it in batches: when the texts would
 // exceed 80 % of the prompt, the oldest are folded until half of that is left. What is
 // folded depends on the turns alone, so a prompt can be made again.
+//
+// It is internal to Reflectory: its API may change in any release.
 package window
 
 import (
