@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"math"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -24,7 +25,8 @@ type Candidate struct {
 	Kind        Kind
 	Name        string
 	Description string
-	Examples    []string
+	// Examples are what people say when they mean it.
+	Examples []string
 	// Usage is how to use it.
 	Usage Usage
 	// Runs counts its last runs that ended, at most [MaxRuns], and Successes the ones among
@@ -46,7 +48,15 @@ func (c *Candidate) text() string {
 	return strings.Join(append([]string{c.Name, strings.Join(parts, " "), c.Description}, c.Examples...), "\n")
 }
 
-// successRate is how often it succeeds: one half before the first run.
-func (c *Candidate) successRate() float64 {
-	return core.Rounded(float64(c.Successes+1) / float64(c.Runs+2))
+// failureRate is how often it fails at least, with a confidence of 95 %: the lower end of Wilson's
+// interval, 0 before the first run. What was seldom tried isn't held against it.
+func (c *Candidate) failureRate() float64 {
+	if c.Runs == 0 {
+		return 0
+	}
+	const z = 1.959964 // of 95 %, on both sides
+	n, p := float64(c.Runs), float64(c.Runs-c.Successes)/float64(c.Runs)
+	square := float64(z * z)
+	low := (p + square/(2*n) - z*math.Sqrt(float64(p*(1-p))/n+square/(4*n*n))) / (1 + square/n)
+	return core.Rounded(max(0, low))
 }

@@ -7,8 +7,12 @@ import (
 	"github.com/reflectory/reflectory/core/policypoint"
 )
 
-// MaxCandidates is how many candidates an answer has at most.
-const MaxCandidates = 5
+// MaxCandidates is how many candidates an answer has at most, and maxNearest how many if none fits well
+// enough.
+const (
+	MaxCandidates = 5
+	maxNearest    = 3
+)
 
 // The confidences.
 const (
@@ -31,9 +35,15 @@ type Answer struct {
 	// Question before anything is done.
 	ClarificationRequired bool   `json:"clarification_required"`
 	Question              string `json:"question,omitempty"`
-	// ExecutionBlocked means that the confidence is low: nothing should be done.
-	ExecutionBlocked bool `json:"execution_blocked"`
+	// ExecutionBlocked means that the confidence is low: nothing should be done. Nearest are then the
+	// best three at most, and Add is what the intent should say besides.
+	ExecutionBlocked bool     `json:"execution_blocked"`
+	Nearest          []Ranked `json:"nearest,omitempty"`
+	Add              string   `json:"add,omitempty"`
 }
+
+// toAdd is what an intent that nothing fits should say.
+const toAdd = "say what is to be done, and to what, such as a memory, an output, a run, a job, a policy or the store; or look at the nearest"
 
 // RoutingInput is what the routing policy sees of the best candidates in a namespace; nil if
 // there is none.
@@ -42,7 +52,7 @@ func RoutingInput(namespace string, best []Ranked) *policypoint.RoutingInput {
 		return nil
 	}
 	in := &policypoint.RoutingInput{
-		Namespace: namespace, Score: best[0].Score, SuccessRate: best[0].SuccessRate, FinalScore: best[0].FinalScore,
+		Namespace: namespace, Score: best[0].Score, FailureRate: best[0].FailureRate, FinalScore: best[0].FinalScore,
 		Lead: best[0].FinalScore, Candidates: int64(len(best)),
 	}
 	if len(best) > 1 {
@@ -65,7 +75,7 @@ func NewAnswer(intent, confidence string, best []Ranked) *Answer {
 		a.Candidates, a.ClarificationRequired = best, true
 		a.Question = question(best)
 	default:
-		a.Confidence, a.ExecutionBlocked = Low, true
+		a.Confidence, a.ExecutionBlocked, a.Nearest, a.Add = Low, true, best[:min(len(best), maxNearest)], toAdd
 	}
 	return a
 }

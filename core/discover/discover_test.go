@@ -1,14 +1,11 @@
 package discover
 
 import (
-	"context"
-	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/reflectory/reflectory/core/memory/embed"
 )
 
 var shelf = []Candidate{
@@ -18,7 +15,7 @@ var shelf = []Candidate{
 	{Kind: Tool, Name: "memory_recall", Description: "Find the memories that fit a query best."},
 }
 
-// TestRank_Scores: words of the name, description and examples count, and the success rate
+// TestRank_Scores: words of the name, description and examples count, and the failure rate
 // decides between equals.
 func TestRank_Scores(t *testing.T) {
 	for intent, want := range map[string]string{
@@ -28,9 +25,9 @@ func TestRank_Scores(t *testing.T) {
 		"recall memories":       "memory_recall",
 		"invoice":               "acme/invoice-check", // both fit; this one succeeds
 	} {
-		ranked, err := Rank(t.Context(), intent, shelf, embed.Hashed{}, MaxCandidates)
-		if err != nil || len(ranked) == 0 || ranked[0].Name != want {
-			t.Errorf("%q finds %+v, %v; not %s", intent, ranked, err, want)
+		ranked := Rank(intent, shelf, MaxCandidates)
+		if len(ranked) == 0 || ranked[0].Name != want {
+			t.Errorf("%q finds %+v; not %s", intent, ranked, want)
 			continue
 		}
 		for i, r := range ranked {
@@ -39,33 +36,23 @@ func TestRank_Scores(t *testing.T) {
 			}
 		}
 	}
-	if ranked, err := Rank(t.Context(), "xyzzy", shelf, nil, MaxCandidates); err != nil || len(ranked) != 0 {
-		t.Errorf("nothing is found as %+v, %v", ranked, err)
+	if ranked := Rank("xyzzy", shelf, MaxCandidates); len(ranked) != 0 {
+		t.Errorf("nothing is found as %+v", ranked)
+	}
+	if all := Rank("translates letters", shelf, 1); all[0].Score != 1 {
+		t.Errorf("all words are there: %+v", all)
 	}
 }
 
-// broken is an embedder that fails.
-type broken struct{}
-
-func (broken) Model() string { return "broken" }
-func (broken) Embed(context.Context, []string) ([][]float32, error) {
-	return nil, errors.New("it is down")
-}
-
-// TestRank_OrderNeverMatters: candidates in any order, and an embedder that fails, which is
-// as good as none.
+// TestRank_OrderNeverMatters: candidates in any order.
 func TestRank_OrderNeverMatters(t *testing.T) {
-	want, err := Rank(t.Context(), "check an invoice", shelf, nil, MaxCandidates)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := Rank("check an invoice", shelf, MaxCandidates)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		list := append([]Candidate{}, shelf...)
 		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		got, err := Rank(t.Context(), "check an invoice", list, broken{}, MaxCandidates)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Fatalf("%v (-want +got):\n%s", err, diff)
+		if diff := cmp.Diff(want, Rank("check an invoice", list, MaxCandidates)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	}
 }
@@ -83,8 +70,21 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("medium is %+v", a)
 	}
 	for _, a := range []*Answer{NewAnswer("i", Low, best), NewAnswer("i", High, nil), NewAnswer("i", "", best)} {
-		if a.Confidence != Low || !a.ExecutionBlocked || len(a.Candidates) != 0 || a.Candidates == nil {
+		if a.Confidence != Low || !a.ExecutionBlocked || len(a.Candidates) != 0 || a.Candidates == nil || a.Add == "" {
 			t.Errorf("low is %+v", a)
+		}
+	}
+}
+
+// TestFailureRate is the lower end of Wilson's interval, by R's binom.confint.
+func TestFailureRate(t *testing.T) {
+	for _, tt := range []struct {
+		runs, successes int
+		want            float64
+	}{{0, 0, 0}, {1, 0, .2065}, {10, 10, 0}, {10, 2, .4902}, {50, 25, .3664}, {50, 0, .9287}} {
+		c := Candidate{Runs: tt.runs, Successes: tt.successes}
+		if got := c.failureRate(); math.Abs(got-tt.want) > .0002 {
+			t.Errorf("%d of %d: %v, want %v", tt.successes, tt.runs, got, tt.want)
 		}
 	}
 }

@@ -18,7 +18,9 @@ const (
 	actionCorrect  = "reflection.correct"
 	actionLLM      = "llm.call"
 	actionLua      = "lua.run"
+	actionCommand  = "command.run"
 	actionPlugin   = "plugin.call"
+	actionMCP      = "mcp.call"
 	actionObserve  = "memory.observe"
 	actionReflect  = "memory.reflect"
 	actionRecall   = "memory.recall"
@@ -29,7 +31,7 @@ const (
 // actionNames are all actions that a node can have.
 func actionNames() []string {
 	return []string{
-		actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionPlugin,
+		actionLoop, actionEvaluate, actionCorrect, actionLLM, actionLua, actionCommand, actionPlugin, actionMCP,
 		actionObserve, actionReflect, actionRecall, actionFeedback, actionSnapshot,
 	}
 }

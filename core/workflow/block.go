@@ -155,3 +155,19 @@ func (b *block) among(key string, values []string) string {
 	}
 	return n.Text
 }
+
+// texts reads a list of texts: words of the key, if it has any.
+func (b *block) texts(key string) {
+	n, words := b.Typed(key, document.List), b.key(key).Values
+	if n == nil {
+		return
+	}
+	for _, item := range n.Items {
+		switch {
+		case item.Kind != document.Text || item.Text == "":
+			b.Add(item.At, "", "%s must hold texts, not %s", key, item.Kind)
+		case words != nil && !slices.Contains(words, item.Text):
+			b.Add(item.At, sdk.DidYouMean(item.Text, words, ""), "%s must hold some of %s, not %q", key, strings.Join(words, ", "), core.Cut(item.Text))
+		}
+	}
+}

@@ -7,4 +7,6 @@
 // [Plan] is immutable; what each node does is a spec of package action. The [Runner]
 // visits the nodes, keeps the state (package state), and leaves what a node does to its
 // [Actions].
+//
+// It is internal to Reflectory: its API may change in any release.
 package workflow

@@ -24,7 +24,7 @@ func Schema() json.RawMessage {
 	for _, b := range append(outerBlocks(), actionBlocks()...) {
 		definitions[b.Name] = objectOf(b.Doc, b.Name)
 	}
-	for _, name := range []string{blockMessage, formCall, formLua, formPlugin} {
+	for _, name := range []string{blockMessage, blockTool, formCall, formLua, formCommand, formPlugin, formMCP} {
 		definitions[name] = objectOf(blocks()[name].Doc, name)
 	}
 	definitions[blockNode] = nodeSchema()
@@ -70,12 +70,16 @@ func nodeSchema() jsonSchema {
 // stepSchema is the schema of a step: one of its forms, each with the keys that every form
 // has. model is the form of a language model.
 func stepSchema(types []string, model string, every ...string) jsonSchema {
+	tool := formMCP
+	if model == formLLM {
+		tool = formMCPJudge
+	}
 	forms := []jsonSchema{
-		variant("action", actionLLM, model, every), variant("action", actionLua, formLua, every), variant("action", actionPlugin, formPlugin, every),
+		variant("action", actionLLM, model, every), variant("action", actionLua, formLua, every), variant("action", actionCommand, formCommand, every), variant("action", actionPlugin, formPlugin, every), variant("action", actionMCP, tool, every),
 		variant("", "run", formLua, every), variant("", "plugin", formPlugin, every),
 	}
 	for _, t := range types {
-		form := map[string]string{"schema": formSchema, "llm": model, "lua": formLua, "all": formAll, "any": formAll, "weighted": formWeighted}[t]
+		form := map[string]string{"schema": formSchema, "checks": formChecks, "mcp": tool, "llm": model, "lua": formLua, "command": formCommand, "all": formAll, "any": formAll, "weighted": formWeighted}[t]
 		forms = append(forms, variant("type", t, form, every))
 	}
 	return jsonSchema{"anyOf": forms}
@@ -134,6 +138,9 @@ func (k Key) valueSchema() jsonSchema {
 	case TypeList:
 		if k.Block != "" {
 			return jsonSchema{"type": "array", "items": ref(k.Block)}
+		}
+		if k.Values != nil {
+			return jsonSchema{"type": "array", "items": jsonSchema{"enum": k.Values}}
 		}
 		return jsonSchema{"type": "array"}
 	}

@@ -43,7 +43,7 @@ type Key struct {
 	Default string
 	// Required is whether the key must be present.
 	Required bool
-	// Values are the words of TypeWord.
+	// Values are the words of TypeWord, or of each item of TypeList.
 	Values []string
 	// Least and Most bound a number; [math.MaxInt32] or [math.MaxFloat64] is no bound.
 	Least, Most float64
@@ -72,10 +72,12 @@ const (
 	blockSettings = "settings"
 	blockLLM      = "llm"
 	blockPrice    = "price"
+	blockDialect  = "dialect"
 	blockNode     = "node"
 	blockGoto     = "goto"
 	blockBudget   = "budget"
 	blockMessage  = "message"
+	blockTool     = "tool"
 	blockChild    = "child"
 	blockWeighted = "child.weighted"
 
@@ -85,8 +87,12 @@ const (
 	formCall     = actionLLM
 	formLLM      = "evaluator.llm"
 	formLua      = actionLua
+	formCommand  = actionCommand
 	formPlugin   = actionPlugin
 	formSchema   = "evaluator.schema"
+	formChecks   = "evaluator.checks"
+	formMCP      = actionMCP
+	formMCPJudge = "evaluator.mcp"
 	formAll      = "evaluator.all"
 	formWeighted = "evaluator.weighted"
 )
@@ -131,16 +137,24 @@ func outerBlocks() []Block {
 			},
 			{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the language model is reached, unless a step says otherwise."},
 		}},
-		{blockLLM, "How a language model is reached. It may not contain templates, so nothing in the state decides where a key is sent. An endpoint other than OpenAI's or a local Ollama's must have been allowed by an operator.", []Key{
-			{Name: "provider", Type: TypeWord, Values: []string{"openai", "ollama"}, Doc: "Which API the endpoint speaks."},
+		{blockLLM, "How a language model is reached. It may not contain templates, so nothing in the state decides where a key is sent. An endpoint other than OpenAI's, Anthropic's or a local Ollama's must have been allowed by an operator.", []Key{
+			{Name: "provider", Type: TypeWord, Values: []string{"openai", "ollama", "anthropic"}, Doc: "Which API the endpoint speaks: `openai` is that of most endpoints, and Ollama's own is spoken unless `base_url` ends in `/v1`."},
+			{Name: "api", Type: TypeWord, Values: []string{"chat", "responses"}, Doc: "Which of OpenAI's APIs it is: chat completions or responses.", Default: "chat"},
 			{Name: "base_url", Type: TypeText, Doc: "The endpoint.", Default: "the provider's own"},
 			{Name: "model", Type: TypeText, Doc: "The model's name."},
+			{Name: "models", Type: TypeList, Doc: "Models in place of `model`, at most 8: they are asked in this order until one is served. A model that is unavailable, out of quota or too slow is followed by the next."},
+			{Name: "reasoning_effort", Type: TypeWord, Values: []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}, Doc: "How much the model thinks, in the levels that it knows.", Default: "the model's own"},
+			{Name: "max_context", Type: TypeInteger, Least: 512, Most: 10_000_000, Doc: "The longest context, in tokens, that Ollama's own API is asked for. It is asked for as much as the prompt and the reply need.", Default: "32768"},
+			{Name: "dialect", Type: TypeMapping, Block: blockDialect, Doc: "What the model is known to refuse."},
 			{Name: "api_key_env", Type: TypeName, Form: envForm, Doc: "The environment variable that holds the key, never the key itself."},
 			{Name: "timeout", Type: TypeDuration, Doc: "How long one request to the endpoint may take."},
 			{Name: "ca", Type: TypeText, Doc: "A PEM file in the workflow's folder with authorities that may sign for the endpoint, in addition to the host's. Only its certificates are read."},
 			{Name: "extra_body", Type: TypeMapping, Doc: "Fields that are added to the body of each request, such as `chat_template_kwargs`. They override those of the step, but not `model`, `messages` and `stream`."},
 			{Name: "extra_headers", Type: TypeMapping, Doc: "Headers that are added to each request, as text; not `Authorization`: a key belongs in the variable that `api_key_env` names."},
 			{Name: "price", Type: TypeMapping, Block: blockPrice, Doc: "What tokens cost, for `budget.cost_usd`."},
+		}},
+		{blockDialect, "What a model is known to refuse, so that no request is made to find it out.", []Key{
+			{Name: "refuses", Type: TypeList, Values: []string{"response_format", "json_schema", "system", "temperature", "top_p", "seed", "stop", "reasoning_effort", "max_tokens", "max_completion_tokens", "stream", "whole_replies"}, Doc: "The fields that aren't sent. Without `json_schema`, JSON is asked for without its schema; without `system`, the user says what a system message would; without `max_tokens`, `max_completion_tokens` is sent; without `stream`, replies are whole, and without `whole_replies` always streamed."},
 		}},
 		{blockPrice, "What a model costs.", []Key{
 			{Name: "in", Type: TypeNumber, Most: math.MaxFloat64, Required: true, Doc: "Dollars for a million tokens of prompts."},
@@ -163,7 +177,7 @@ func outerBlocks() []Block {
 // actionBlocks are the with: blocks of actions that call no single plugin.
 func actionBlocks() []Block {
 	state := stateOnly()
-	return []Block{
+	return append([]Block{
 		{actionLoop, "Generates an output, evaluates it, and corrects it until it passes or a limit stops it.", loopKeys()},
 		{blockBudget, "What a loop may consume, over all resumes. The loop ends after the attempt that reaches a limit.", []Key{
 			{Name: "tokens", Type: TypeInteger, Least: 1, Most: maxExact, Doc: "Tokens of prompts and answers."},
@@ -178,10 +192,18 @@ func actionBlocks() []Block {
 			{Name: "data", Type: TypeAny, Sees: state, Doc: "What is corrected.", Default: "`state.output`"},
 			{Name: "errors", Type: TypeAny, Sees: state, Doc: "What is wrong with it: a list of findings.", Default: "none"},
 		}},
+	}, memoryBlocks()...)
+}
+
+// memoryBlocks are the with: blocks of memory.* and of a prompt's context.
+func memoryBlocks() []Block {
+	state := stateOnly()
+	return []Block{
 		{actionObserve, "Stores a memory.", append([]Key{
 			{Name: "id", Type: TypeText, Sees: state, Doc: "Its id.", Default: "a new one"},
 			{Name: "kind", Type: TypeText, Sees: state, Doc: "`observation`, `semantic`, `procedural` or `notification`.", Default: "`observation`"},
 			{Name: "title", Type: TypeText, Sees: state, Doc: "A title of one line.", Default: "the content's first 80 characters"},
+			{Name: "supersedes", Type: TypeList, Sees: state, Doc: "The ids of memories that it corrects or replaces."},
 		}, memoryKeys()...)},
 		{actionReflect, "Stores a memory that is derived from others.", append([]Key{
 			{Name: "source_ids", Type: TypeList, Required: true, Sees: state, Doc: "The memories that it is derived from."},
@@ -195,11 +217,15 @@ func actionBlocks() []Block {
 			{Name: "subtree", Type: TypeFlag, Sees: state, Doc: "Also in the namespaces below.", Default: "false"},
 			{Name: "limit", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "How many memories at most.", Default: "5"},
 			{Name: "min_score", Type: TypeNumber, Sees: state, Most: 1, Doc: "Leaves out memories with a lower score."},
+			{Name: "min_p", Type: TypeNumber, Sees: state, Most: 1, Doc: "The lowest p of a memory that counts as relevant. Without one, the result is nothing_relevant and has the nearest two.", Default: "the namespace's"},
 			{Name: "kinds", Type: TypeList, Sees: state, Doc: "Only these kinds."},
 			{Name: "states", Type: TypeList, Sees: state, Doc: "Only these states."},
 			{Name: "tags", Type: TypeList, Sees: state, Doc: "Only memories that have all of these tags."},
 			{Name: "agent_id", Type: TypeText, Sees: state, Doc: "Only memories that this agent wrote."},
 			{Name: "include_superseded", Type: TypeFlag, Sees: state, Doc: "Also memories that another one supersedes.", Default: "false"},
+			{Name: "from", Type: TypeText, Sees: state, Doc: "Leaves out what happened before this time, in the format of RFC 3339."},
+			{Name: "to", Type: TypeText, Sees: state, Doc: "Leaves out what happened at this time or later."},
+			{Name: "as_of", Type: TypeText, Sees: state, Doc: "Searches what was known at this time: stored by then, and not superseded."},
 			{Name: "session", Type: TypeText, Sees: state, Doc: "The session of which this is a turn.", Default: "the run's; without one, no turn"},
 			{Name: "turn", Type: TypeInteger, Sees: state, Most: math.MaxInt32, Doc: "The turn's number.", Default: "the session's next one"},
 		}},

@@ -3,16 +3,18 @@ package workflow
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
 // types are the values of a step's type:.
 var (
-	stepTypes  = []string{"llm", "lua"}
-	judgeTypes = []string{"schema", "llm", "lua", "all", "any", "weighted"}
+	stepTypes  = []string{"llm", "lua", "command"}
+	judgeTypes = []string{"schema", "checks", "mcp", "llm", "lua", "command", "all", "any", "weighted"}
 	// callActions are the actions that a step may be.
-	callActions = []string{actionLLM, actionLua, actionPlugin}
+	callActions = []string{actionLLM, actionLua, actionCommand, actionPlugin, actionMCP}
 )
 
 // stepBlocks are the parts of generators, evaluators and correctors: the keys that choose a
@@ -27,7 +29,7 @@ func stepBlocks() []Block {
 			{Name: "action", Type: TypeWord, Values: callActions, Doc: "Which one; the other keys are the action's."},
 		}},
 		{formType, "A step of a built-in type.", []Key{
-			{Name: "type", Type: TypeWord, Values: judgeTypes, Doc: "Which one. `schema`, `all`, `any` and `weighted` are for evaluators only."},
+			{Name: "type", Type: TypeWord, Values: judgeTypes, Doc: "Which one. `schema`, `checks`, `mcp`, `all`, `any` and `weighted` are for evaluators only."},
 		}},
 		{formJudge, "What every evaluator may have.", []Key{
 			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Judges the JSON value in a text, with or without a code fence around it. The value is the output from then on."},
@@ -39,6 +41,10 @@ func stepBlocks() []Block {
 			{Name: "system", Type: TypeText, Sees: state, Doc: "The system message."},
 			{Name: "response_schema", Type: TypeAny, Doc: "A JSON Schema that the endpoint makes the answer follow. The output is then the parsed value."},
 			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Uses the JSON value in the answer as the output."},
+			{Name: "tools", Type: TypeList, Block: blockTool, Doc: "What the model may call before it answers. Each reply and each result is stored, so that a resumed run repeats none of them."},
+			{Name: "max_steps", Type: TypeInteger, Least: 1, Most: 64, Default: strconv.Itoa(action.DefaultToolSteps), Doc: "How often the model is asked at most until it answers without calling tools."},
+			{Name: "tool_choice", Type: TypeText, Default: "the endpoint's", Doc: "`auto`, `none`, `required` or a tool's name. It holds for the first question; after that the model chooses."},
+			{Name: "parallel_tool_calls", Type: TypeFlag, Default: "the endpoint's", Doc: "Whether the model may ask for several calls at a time. They are made one after the other."},
 			{Name: "cache", Type: TypeFlag, Default: "false", Doc: "Returns the stored answer, at no cost, if the same request was made before."},
 		}, samplingKeys(state)...), timeout(defaultLLMTimeout.String()))},
 		{formLLM, "A language model as a judge. Without a prompt, a built-in one is used.", append(append([]Key{
@@ -54,8 +60,12 @@ func stepBlocks() []Block {
 			{Name: "run", Type: TypeText, Doc: "The same; a step with `run` needs no `type`."},
 			timeout(defaultTimeout.String()),
 		}},
+		{formCommand, "A program of the machine, in a sandbox and in a folder of its own: as an evaluator, a generator, a corrector or a node. It can't contain templates, but for `stdin`.", append(commandKeys(),
+			timeout(defaultCommandTimeout.String()),
+		)},
 		{formPlugin, "A plugin of any kind.", []Key{
-			{Name: "plugin", Type: TypeName, Form: pluginForm, Required: true, Doc: "Its full name, `publisher/name`."},
+			{Name: "plugin", Type: TypeName, Form: pluginForm, Required: true, Doc: "Its full name, `publisher/name`; or `publisher/name@1.2.0` for a version that was added with `--side-by-side`."},
+			{Name: "version", Type: TypeName, Form: rangeForm, Doc: "Which versions of it will do, such as `^1.2`, `~1.2.3` or `\">=1.2 <1.9\"`. The run isn't begun with another one.", Default: "any"},
 			{Name: "config", Type: TypeMapping, Sees: state, Doc: "Its settings. An evaluator's templates may also read `output`. Templates in `code`, `run` and `schema` stay as they are."},
 			timeout("the plugin's own"),
 		}},
@@ -69,11 +79,65 @@ func stepBlocks() []Block {
 			{Name: "coerce", Type: TypeFlag, Default: "false", Doc: "Turns texts into the numbers and booleans that the schema asks for."},
 			timeout(defaultTimeout.String()),
 		}},
+		{formChecks, "Checks that need no model, each with a score and with what is wrong and where. It is valid if all pass, and its score is the mean of theirs.", []Key{
+			{Name: "all", Type: TypeList, Required: true, Sees: judged[1:], Doc: "The checks, such as `max_chars: 800` or `not_matches: \"(?i)as an ai\"`."},
+			timeout(defaultTimeout.String()),
+		}},
+		{formMCP, "Calls a tool of an MCP server that was added with `plugin add --mcp`: as a node, a generator or a corrector. What the tool outputs is the output: its structured content, else its text, which is read as JSON if it is an object or a list.", append(mcpKeys(state), timeout("the server's own, 60s"))},
+		{formMCPJudge, "A tool of an MCP server as a judge. A result that is an error is a failure of the evaluator, unless the verdict names `result.isError`; an error of the protocol, unless it names `result.error`.", append(mcpKeys(judged[1:]),
+			Key{Name: "verdict", Type: TypeText, Default: "the tool's output, which must be a verdict", Doc: "A CEL expression over `result` (`content`, `text`, `structuredContent`, `isError`, `error`) that gives true, false, or an object of `valid`, `score`, `errors` and `feedback`; or `{\"fault\": \"…\"}` for a failure."},
+			timeout("the server's own, 60s"))},
+	}, append(partBlocks(), compositeBlocks()...)...)
+}
+
+// partBlocks are what forms are made of.
+func partBlocks() []Block {
+	state := stateOnly()
+	return []Block{
+		{blockTool, "What a model may call: a plugin that generates, or a script. Its state is the arguments that the model writes, and its output is what the model reads.", []Key{
+			{Name: "name", Type: TypeName, Form: toolNameForm, Default: "the plugin's own name", Doc: "Its name for the model."},
+			{Name: "description", Type: TypeText, Doc: "What it does, for the model."},
+			{Name: "parameters", Type: TypeMapping, Default: "any object", Doc: "A JSON Schema of its arguments. A call that doesn't fit isn't made, and the model reads why."},
+			{Name: "plugin", Type: TypeName, Form: pluginForm, Doc: "A plugin."},
+			{Name: "version", Type: TypeName, Form: rangeForm, Doc: "Which versions of it will do.", Default: "any"},
+			{Name: "config", Type: TypeMapping, Sees: state, Doc: "The plugin's settings, whose templates read the arguments as `state`."},
+			{Name: "run", Type: TypeText, Doc: "A Lua script instead of a plugin."},
+			{Name: "timeout", Type: TypeDuration, Default: "the plugin's own", Doc: "How long one call may take."},
+		}},
 		{blockMessage, "A message of a conversation.", []Key{
 			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant"}, Required: true, Doc: "Who says it."},
 			{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "What is said."},
 		}},
-	}, compositeBlocks()...)
+	}
+}
+
+// commandKeys are the keys of a program of the machine.
+func commandKeys() []Key {
+	return []Key{
+		{Name: "run", Type: TypeList, Doc: "The program and its arguments."},
+		{Name: "sh", Type: TypeText, Doc: "A command of the shell instead."},
+		{Name: "workspace", Type: TypeMapping, Doc: "The folder that it runs in, a copy for each call: `from`, `may_change`, `protect`."},
+		{Name: "put", Type: TypeAny, Doc: "Where the output goes: `{file: PATH}`, `files`, `diff` or `stdin`."},
+		{Name: "stdin", Type: TypeText, Sees: stateOnly(), Doc: "What it reads."},
+		{Name: "report", Type: TypeAny, Default: "`auto`", Doc: "What it reports: `auto`, `exit`, `junit`, `tap`, `sarif`, `go-test`, `checkstyle`, `lines` or `{cel: EXPRESSION}`."},
+		{Name: "report_file", Type: TypeText, Default: "what it prints", Doc: "The file that it writes its report to, in its folder."},
+		{Name: "limits", Type: TypeMapping, Doc: "`memory`, `disk` and `processes` of it and of all that it starts."},
+		{Name: "caches", Type: TypeMapping, Doc: "Folders that a command fills on the original, before anything is put: the command for each name."},
+		{Name: "env", Type: TypeList, Doc: "Variables of the host's environment that it gets."},
+		{Name: "baseline", Type: TypeAny, Doc: "The tests that must run: how many, their names, or `original`: the ones that run without the attempt."},
+		{Name: "exit", Type: TypeMapping, Default: "the program's own", Doc: "What an exit status means: `pass`, `fail`, `else`."},
+		{Name: "fail_on", Type: TypeWord, Values: []string{"error", "warning", "info"}, Default: "`error`", Doc: "The least severity of a finding that makes an output invalid."},
+		{Name: "allow_empty", Type: TypeFlag, Default: "false", Doc: "Passes if nothing ran."},
+		{Name: "in_process", Type: TypeFlag, Default: "the program's own", Doc: "Whether the judged code runs in the process that writes the report."},
+	}
+}
+
+func mcpKeys(sees []string) []Key {
+	return []Key{
+		{Name: "server", Type: TypeName, Form: serverForm, Required: true, Doc: "The server's name, as it was added: `name`, or `publisher/name`."},
+		{Name: "tool", Type: TypeText, Required: true, Doc: "The name of the tool."},
+		{Name: "arguments", Type: TypeMapping, Sees: sees, Doc: "Its arguments."},
+	}
 }
 
 // compositeBlocks are the forms of evaluators that ask others, and their children.

@@ -25,7 +25,7 @@ func within() map[string]string {
 	evaluator := strings.NewReplacer("evaluator: {run: x}", "evaluator: {%s}", ", %s}}]", "}}]").Replace(loop)
 	node := func(action string) string { return "nodes: [{name: a, action: " + action + ", with: {%s}}]" }
 	return map[string]string{
-		"workflow": "%s", "settings": "settings: {%s}", "llm": "settings: {llm: {%s}}", "price": "settings: {llm: {price: {%s}}}",
+		"workflow": "%s", "settings": "settings: {%s}", "llm": "settings: {llm: {%s}}", "price": "settings: {llm: {price: {%s}}}", "dialect": "settings: {llm: {dialect: {%s}}}",
 		"node": "nodes: [{%s}]", "goto": "nodes: [{name: a, action: lua.run, with: {run: x}, goto: [{%s}]}]",
 		"reflection.loop": node("reflection.loop"), "budget": strings.Replace(loop, "%s", "budget: {%s}", 1),
 		"reflection.evaluate": node("reflection.evaluate"), "reflection.correct": node("reflection.correct"),
@@ -33,12 +33,15 @@ func within() map[string]string {
 		"memory.recall": node("memory.recall"), "memory.feedback": node("memory.feedback"), "inject.snapshot": node("inject.snapshot"),
 		"step.action": generator, "step.type": generator, "evaluator": strings.Replace(evaluator, "%s", "run: x, %s", 1),
 		"llm.call": node("llm.call"), "evaluator.llm": strings.Replace(evaluator, "%s", "type: llm, %s", 1),
-		"lua.run": node("lua.run"), "plugin.call": node("plugin.call"),
-		"evaluator.schema":   strings.Replace(evaluator, "%s", "type: schema, %s", 1),
+		"lua.run": node("lua.run"), "command.run": node("command.run"), "plugin.call": node("plugin.call"),
+		"evaluator.schema": strings.Replace(evaluator, "%s", "type: schema, %s", 1),
+		"mcp.call":         node("mcp.call"), "evaluator.mcp": strings.Replace(evaluator, "%s", "type: mcp, %s", 1),
+		"evaluator.checks":   strings.Replace(evaluator, "%s", "type: checks, %s", 1),
 		"evaluator.all":      strings.Replace(evaluator, "%s", "type: all, %s", 1),
 		"evaluator.weighted": strings.Replace(evaluator, "%s", "type: weighted, %s", 1),
 		"child":              strings.Replace(evaluator, "%s", "type: all, evaluators: [{run: x, %s}]", 1),
 		"child.weighted":     strings.Replace(evaluator, "%s", "type: weighted, evaluators: [{run: x, %s}]", 1),
+		"tool":               strings.Replace(generator, "%s", "action: llm.call, prompt: p, tools: [{%s}]", 1),
 		"message":            strings.Replace(generator, "%s", "action: llm.call, messages: [{%s}]", 1),
 	}
 }

@@ -11,11 +11,24 @@ import (
 	"github.com/reflectory/reflectory/core/workflow/action"
 )
 
+// The program's own time limit is a verdict, so the call may take longer.
+func TestACommandsCallOutlastsTheProgram(t *testing.T) {
+	for text, want := range map[string]time.Duration{"{type: command, sh: x}": 11 * time.Minute, "{type: command, run: [x], timeout: 2s}": 64 * time.Second} {
+		p, err := load(node("reflection.evaluate", "evaluator: "+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Nodes[0].Action.(*action.EvaluateSpec).Evaluator.Timeout; got != want {
+			t.Errorf("%s has a timeout of %s, want %s", text, got, want)
+		}
+	}
+}
+
 func TestEachStepHasItsTimeout(t *testing.T) {
 	for form, absent := range map[string]time.Duration{
-		"{type: schema, schema: {}%s}": 30 * time.Second, "{type: lua, code: x%s}": 30 * time.Second, "{run: x%s}": 30 * time.Second,
+		"{type: schema, schema: {}%s}": 30 * time.Second, "{type: checks, all: []%s}": 30 * time.Second, "{type: lua, code: x%s}": 30 * time.Second, "{run: x%s}": 30 * time.Second,
 		"{type: llm%s}": 120 * time.Second, "{action: llm.call, prompt: p%s}": 120 * time.Second,
-		"{plugin: acme/mine%s}": 0, // its own, default 30 s
+		"{type: mcp, server: s, tool: t%s}": 0, "{plugin: acme/mine%s}": 0, // its own, default 30 s
 	} {
 		for key, want := range map[string]time.Duration{"": absent, ", timeout: 2s": 2 * time.Second} {
 			text := strings.ReplaceAll(form, "%s", key)

@@ -41,8 +41,19 @@ func (c connection) text(key string) string {
 func (l *loader) connection(n *document.Node, what string) connection {
 	b := l.block(n, what, blockLLM)
 	b.oneOf("provider")
+	b.oneOf("api")
+	b.oneOf("reasoning_effort")
 	b.Text("base_url")
 	b.Text("model")
+	b.texts("models")
+	if b.Get("max_context") != nil {
+		b.integer("max_context")
+	}
+	if dialect := b.Get("dialect"); dialect != nil {
+		d := l.block(dialect, what+".dialect", blockDialect)
+		d.texts("refuses")
+		d.Done()
+	}
 	if b.Get("api_key_env") != nil {
 		b.name("api_key_env", "name the variable that holds the key, such as OPENAI_API_KEY, not the key itself")
 	}
@@ -137,6 +148,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	names := stateOnly()
 	judge := kind == sdk.KindEvaluator
 	var config object
+	var tools *action.Toolset
 	var context part
 	if judge {
 		b.has(formLLM)
@@ -152,6 +164,9 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 		config = append(config, l.scale(b)...)
 	} else {
 		config = l.callParts(b, names)
+		var offered object
+		tools, offered = l.toolset(b)
+		config = append(config, offered...)
 	}
 	for _, key := range []string{"model", "prompt", "system"} {
 		if n := b.Typed(key, document.Text); n != nil {
@@ -175,7 +190,7 @@ func (l *loader) llm(b *block, kind sdk.Kind) action.Step {
 	l.llmSteps = append(l.llmSteps, settings)
 	return action.Step{
 		Plugin: LLMPlugin, Config: newValue(config, context), Timeout: timeout(b, defaultLLMTimeout),
-		Cache: !judge && b.Flag("cache"),
+		Cache: !judge && b.Flag("cache"), Tools: tools,
 	}
 }
 

@@ -79,3 +79,36 @@ func TestLLM_AuthoritiesAreReadWithTheWorkflow(t *testing.T) {
 		})
 	}
 }
+
+// The keys of a connection are checked when the workflow is read.
+func TestLLM_ConnectionIsChecked(t *testing.T) {
+	for name, c := range map[string]struct{ settings, says string }{
+		"responses":      {"provider: openai, api: responses, models: [a, b], reasoning_effort: low, dialect: {refuses: [temperature, stream]}", ""},
+		"messages":       {"provider: anthropic, base_url: 'https://api.anthropic.com', dialect: {refuses: []}", ""},
+		"a context":      {"provider: ollama, max_context: 65536", ""},
+		"another api":    {"api: assistants", "api must be one of chat, responses"},
+		"another vendor": {"provider: antropic", "provider must be one of openai, ollama, anthropic"},
+		"an effort":      {"reasoning_effort: hard", "reasoning_effort must be one of none"},
+		"a tiny context": {"max_context: 100", "max_context must be from 512 to 10000000"},
+		"half a token":   {"max_context: 1000.5", "max_context must be a whole number"},
+		"models as text": {"models: a", "models must be"},
+		"an empty model": {`models: [a, ""]`, "models must hold texts"},
+		"a number":       {"models: [5]", "models must hold texts"},
+		"a model made":   {`models: ["{{ state.m }}"]`, "settings.llm.models can't hold a template"},
+		"a list":         {"dialect: [temperature]", "dialect must be"},
+		"its fields":     {"dialect: {refuses: [model]}", "refuses must hold some of response_format"},
+		"its keys":       {"dialect: {sends: [seed]}", `"sends"`},
+	} {
+		p, err := load("settings: {llm: {" + c.settings + "}}\nnodes: [{name: a, action: llm.call, with: {prompt: p}}]\n")
+		switch {
+		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: %v, want %s", name, err, c.says)
+		case c.says == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.says == "":
+			if config := render(t, p.Nodes[0].Action.(*action.CallSpec).Step.Config, action.Variables{}); strings.Contains(c.settings, "models") && !strings.Contains(config, `"models":["a","b"]`) {
+				t.Errorf("%s: the plugin gets %s", name, config)
+			}
+		}
+	}
+}

@@ -76,6 +76,8 @@ type PluginUse struct {
 	URLs []string
 	// Keys are the variables with the endpoint to which each is sent, sorted.
 	Keys []KeyUse
+	// Versions are ranges in all of which its version must be, sorted: see [InRange].
+	Versions []string
 }
 
 // KeyUse is a variable that a config names as api_key_env, and the base_url of the same config,
@@ -88,6 +90,8 @@ type pluginUse struct {
 	env   map[string]bool
 	urls  map[string]bool
 	keys  map[KeyUse]bool
+	// versions are ranges of versions.
+	versions map[string]bool
 }
 
 // Plugins are the plugins that the workflow needs, sorted by name.
@@ -111,6 +115,7 @@ func sortedUses(plugins map[string]*pluginUse) []PluginUse {
 			Kinds:    slices.Sorted(maps.Keys(use.kinds)),
 			EnvNames: slices.Sorted(maps.Keys(use.env)),
 			URLs:     slices.Sorted(maps.Keys(use.urls)),
+			Versions: slices.Sorted(maps.Keys(use.versions)),
 			Keys: slices.SortedFunc(maps.Keys(use.keys), func(x, y KeyUse) int {
 				return cmp.Or(strings.Compare(x.URL, y.URL), strings.Compare(x.EnvName, y.EnvName))
 			}),

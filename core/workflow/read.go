@@ -88,7 +88,7 @@ func fetch(source *core.Source, tree *document.Node, read func(name string) ([]b
 func readNamed(name string) (string, error) {
 	text, err := plainfile.ReadInput(name, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", cmp.Or(name, `""`)).WithHint("name a workflow file")
+		return "", sdk.Errorf(sdk.NotFound, "workflow_not_found", "there is no file %s", cmp.Or(name, `""`)).WithHint("%s", sdk.AsError(err).Hint)
 	}
 	return string(text), err
 }

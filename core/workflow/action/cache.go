@@ -23,6 +23,9 @@ func (a *Actions) step(req *Request, s Step) (*step, error) {
 	if err == nil && s.Cache {
 		st.replies, st.namespace, st.memories = a.Replies, a.Namespace, req.Memories
 	}
+	if err == nil && s.Tools != nil {
+		err = a.useTools(req, st, s.Tools)
+	}
 	return st, err
 }
 

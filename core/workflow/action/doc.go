@@ -7,4 +7,6 @@
 // renders its config for every call, and runs the node: a loop with core/loop, everything
 // else here. The runner of core/workflow decides which node is next and keeps its result;
 // it knows no plugins.
+//
+// It is internal to Reflectory: its API may change in any release.
 package action

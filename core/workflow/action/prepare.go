@@ -78,7 +78,21 @@ type use struct {
 	step Step
 }
 
-func usesOf(s Spec) []use {
+func usesOf(s Spec) (uses []use) {
+	for _, u := range stepsOf(s) {
+		uses = append(uses, u)
+		if u.step.Tools == nil {
+			continue
+		}
+		for _, t := range u.step.Tools.Tools {
+			uses = append(uses, use{u.what + ": tool " + t.Name, sdk.KindGenerator, t.Step})
+		}
+	}
+	return uses
+}
+
+// stepsOf are the steps of an action, without their tools.
+func stepsOf(s Spec) []use {
 	switch s := s.(type) {
 	case *LoopSpec:
 		uses := append([]use{{"generator", sdk.KindGenerator, s.Generator}}, evaluators("evaluator", s.Evaluator)...)

@@ -30,6 +30,8 @@ type Step struct {
 	Parse bool
 	// Cache reuses the reply of an earlier identical call.
 	Cache bool
+	// Tools are what its model may call; nil is nothing.
+	Tools *Toolset
 	// Composite, if not nil, makes the step a composite, and Plugin empty.
 	Composite *Composite
 }

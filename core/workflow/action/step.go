@@ -18,6 +18,8 @@ type step struct {
 	// refers is what the config reads from the state; the recorder notes it.
 	refers []string
 	hear   listener
+	// tools, unless nil, may be called by its model.
+	tools *toolUser
 	// name is the step's name, if it is a child of a composite.
 	name string
 	// replies, unless nil, reuses the replies of identical calls in the namespace; memories are those that
@@ -122,6 +124,21 @@ func (s *step) Generate(ctx context.Context, req *sdk.GenerateRequest) (*sdk.Gen
 		s.called(sdk.RoleGenerate, known.Metadata)
 		return &sdk.GenerateResponse{Output: known.Output, Metadata: known.Metadata}, nil
 	}
+	if s.tools != nil {
+		a, err := s.tools.converse(ctx, target, req.Call, sdk.RoleGenerate, s, func(target core.Target, call sdk.Call) (*answer, error) {
+			one := *req
+			one.Call = call
+			resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, &one)
+			if err != nil {
+				return nil, err
+			}
+			return &answer{resp.Output, resp.Usage, resp.Metadata}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &sdk.GenerateResponse{Output: a.output, Usage: a.usage, Metadata: a.metadata}, nil
+	}
 	resp, err := core.PluginGenerator(s.plugins, target).Generate(ctx, req)
 	if err != nil {
 		return nil, s.failed(sdk.RoleGenerate, err)
@@ -140,6 +157,21 @@ func (s *step) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Corre
 	if known := s.cached(ctx, target, req.Iteration); known != nil {
 		s.called(sdk.RoleCorrect, known.Metadata)
 		return &sdk.CorrectResponse{Output: known.Output, Metadata: known.Metadata}, nil
+	}
+	if s.tools != nil {
+		a, err := s.tools.converse(ctx, target, req.Call, sdk.RoleCorrect, s, func(target core.Target, call sdk.Call) (*answer, error) {
+			one := *req
+			one.Call = call
+			resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, &one)
+			if err != nil {
+				return nil, err
+			}
+			return &answer{resp.Output, resp.Usage, resp.Metadata}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &sdk.CorrectResponse{Output: a.output, Usage: a.usage, Metadata: a.metadata}, nil
 	}
 	resp, err := core.PluginCorrector(s.plugins, target).Correct(ctx, req)
 	if err != nil {

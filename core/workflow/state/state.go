@@ -1,6 +1,8 @@
 // Package state is the state of a run: a JSON object that begins with the workflow's own
 // values, which the caller's may override ([Overlay]), and gets the result of each node
 // under the node's name.
+//
+// It is internal to Reflectory: its API may change in any release.
 package state
 
 import (

@@ -19,4 +19,6 @@
 // In text, a string is written unchanged and anything else as JSON. A name that isn't
 // defined is an error that names it, except with the default filter and the tests defined
 // and undefined.
+//
+// It is internal to Reflectory: its API may change in any release.
 package template
