@@ -30,6 +30,7 @@ const (
 	ServiceLLM    = sdk.ServiceLLM
 	ServiceRecall = sdk.ServiceRecall
 	ServiceCache  = sdk.ServiceCache
+	ServiceExec   = sdk.ServiceExec
 )
 
 // List names each capability as operators write it, sorted: "env:API_KEY",

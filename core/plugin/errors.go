@@ -122,7 +122,7 @@ const shippedBy = "reflectory/"
 
 // shipped are the plugins that the Makefile builds.
 func shipped() []string {
-	return []string{shippedBy + "schema-eval", shippedBy + "llm-eval", shippedBy + "lua-eval"}
+	return []string{shippedBy + "schema-eval", shippedBy + "checks-eval", shippedBy + "mcp-eval", shippedBy + "llm-eval", shippedBy + "lua-eval", shippedBy + "command-eval"}
 }
 
 // shippedWith lists the shipped plugins that are installed, and name, as the

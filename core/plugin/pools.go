@@ -194,3 +194,23 @@ func (s *Supervisor) environmentsFull(name string) error {
 		WithHint("try again when one of their runs has ended, or let runs share keys").
 		WithDetail("plugin", name).WithDetail("limit", n)
 }
+
+// maxCloseErrors is how many errors Close reports from pools that ended earlier: many pools
+// end in a program that runs for months.
+const maxCloseErrors = 20
+
+// drain ends a pool as soon as its calls have ended. The caller must hold the lock and have removed
+// the pool from the list, and the supervisor must be open.
+func (s *Supervisor) drain(p *pool) {
+	s.draining[p] = true
+	s.drains.Go(func() {
+		p.calls.Wait()
+		err := p.shut()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.draining, p)
+		if err != nil && len(s.errs) < maxCloseErrors {
+			s.errs = append(s.errs, err)
+		}
+	})
+}

@@ -154,7 +154,7 @@ func TestInstance_ReplacedOnceItsCallsEnded(t *testing.T) {
 		}
 		return nil
 	}}
-	supervise(t, d, plugin.Limits{Instances: 2, Parallel: 4}, func(t *testing.T, s *plugin.Supervisor) {
+	supervise(t, d, plugin.Limits{Instances: 1, Parallel: 4}, func(t *testing.T, s *plugin.Supervisor) {
 		long = make(chan struct{})
 		done := make(chan error, 1)
 		go func() { done <- step(t.Context(), s, "long/x", "long") }()

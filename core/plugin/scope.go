@@ -31,6 +31,9 @@ type Scope struct {
 	// RunID is the run that makes the calls; "" is none. The plugins' questions to the host
 	// are answered for this run, whatever run they name.
 	RunID string
+	// Folder is the folder of the run's workflow on this machine, which programs may work on a copy of;
+	// "" is none.
+	Folder string
 	// LLM is the generator behind llm.complete. Its config has the operator's settings of the
 	// endpoint, such as {"llm": {…}}, to which a plugin's request is added. If it names no
 	// plugin, llm.complete is refused.

@@ -39,15 +39,6 @@ func TestScope_ModelOfManyAtOnce(t *testing.T) {
 					}
 				})
 			}
-			all.Go(func() {
-				for n := range 10 {
-					time.Sleep(w.upTo(3 * time.Second))
-					err := s.Replace(plugin.WithScope(t.Context(), w.scope("a", "")), plugin.Installed{Name: "p", Version: fmt.Sprint(n), Limits: plugin.Limits{Parallel: 2}})
-					if err != nil && sdk.CodeOf(err) != sdk.Unavailable {
-						t.Errorf("replace: %v", err)
-					}
-				}
-			})
 			all.Wait()
 			if err := s.Close(); err != nil {
 				t.Error(err)

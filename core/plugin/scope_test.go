@@ -247,41 +247,6 @@ func TestScope_EnvironmentsAreBounded(t *testing.T) {
 	})
 }
 
-func TestScope_ChangesAreOfAllEnvironments(t *testing.T) {
-	d := &driver{}
-	scoped(t, d, plugin.Options{}, func(t *testing.T, s *plugin.Supervisor) {
-		key := under(t.Context(), keyed("a", "KEY=1"))
-		for _, ctx := range []context.Context{t.Context(), key} {
-			if err := evaluate(ctx, s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := s.Replace(t.Context(), plugin.Installed{Name: "p", Version: "2"}); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if !d.instances[0].closed || !d.instances[1].closed {
-			t.Error("an instance of the old version goes on")
-		}
-		if err := evaluate(key, s); err != nil || d.instances[3].plugin.Version != "2" || !slices.Equal(d.instances[3].plugin.Env, []string{"KEY=1"}) {
-			t.Errorf("%v, served by %+v", err, d.instances[3].plugin)
-		}
-		if err := s.Remove("p"); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if !d.instances[2].closed || !d.instances[3].closed {
-			t.Error("an instance of what was removed goes on")
-		}
-		wantReason(t, evaluate(key, s), sdk.NotFound, "plugin_not_found")
-		time.Sleep(2 * plugin.DefaultEnvironmentIdle)
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		wantReason(t, s.Add(plugin.Installed{Name: "q"}), sdk.Unavailable, "plugins_closed")
-	})
-}
-
 func TestScope_AnEnvironmentAfterTheEnd(t *testing.T) {
 	scoped(t, &driver{}, plugin.Options{}, func(t *testing.T, s *plugin.Supervisor) {
 		if err := s.Close(); err != nil {

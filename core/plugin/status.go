@@ -59,10 +59,8 @@ func (s *Supervisor) Status() []Status {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	draining := map[string]int{}
-	for p, drains := range s.unlisted {
-		if drains {
-			draining[p.plugin.Name] += p.status(time.Now()).Instances
-		}
+	for p := range s.draining {
+		draining[p.plugin.Name] += p.status(time.Now()).Instances
 	}
 	statuses := make([]Status, 0, len(s.pools))
 	for _, name := range s.names() {

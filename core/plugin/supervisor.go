@@ -83,11 +83,10 @@ type Supervisor struct {
 	// that is being removed gets no new calls.
 	mu    sync.RWMutex
 	pools map[string]*pools
-	// unlisted are the pools that take no new calls: the value is true for a pool that
-	// drains, and false for a pool that is warming up.
-	unlisted map[*pool]bool
-	// swaps are the changes in progress; none begins once closed is set.
-	swaps  sync.WaitGroup
+	// draining are the pools that take no new calls, and end with the last one that they have.
+	draining map[*pool]bool
+	// drains are their ends; none begins once closed is set.
+	drains sync.WaitGroup
 	closed bool
 	errs   []error // the first errors of the pools that were drained
 }
@@ -101,7 +100,7 @@ func NewSupervisor(o Options) *Supervisor {
 	}
 	o.Environments = cmp.Or(o.Environments, DefaultEnvironments)
 	o.EnvironmentIdle = cmp.Or(o.EnvironmentIdle, DefaultEnvironmentIdle)
-	s := &Supervisor{options: o, pools: make(map[string]*pools, len(o.Installed)), unlisted: map[*pool]bool{}}
+	s := &Supervisor{options: o, pools: make(map[string]*pools, len(o.Installed)), draining: map[*pool]bool{}}
 	for _, p := range o.Installed {
 		s.pools[p.Name] = newPools(newPool(p, &s.options))
 	}
@@ -269,7 +268,7 @@ func (s *Supervisor) shut() error {
 	for _, name := range s.names() {
 		pools = append(pools, s.pools[name].all()...)
 	}
-	pools = slices.AppendSeq(pools, maps.Keys(s.unlisted))
+	pools = slices.AppendSeq(pools, maps.Keys(s.draining))
 	s.mu.Unlock()
 	var wg sync.WaitGroup
 	errs := make([]error, len(pools))
@@ -277,7 +276,7 @@ func (s *Supervisor) shut() error {
 		wg.Go(func() { errs[i] = p.shut() })
 	}
 	wg.Wait()
-	s.swaps.Wait()
+	s.drains.Wait()
 	return errors.Join(append(errs, s.errs...)...)
 }
 

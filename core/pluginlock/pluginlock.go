@@ -2,6 +2,8 @@
 // Packages are files on each host's machine, and a database doesn't copy them there. But one
 // place can say which ones they should be, so that a host that lacks one says so, and doesn't
 // run another one instead.
+//
+// It is internal to Reflectory: its API may change in any release.
 package pluginlock
 
 import (

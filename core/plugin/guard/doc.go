@@ -7,4 +7,6 @@
 // address that was checked, so a name can't change its address in between.
 // Loopback, private, link-local and other addresses that aren't public are
 // refused, unless the grant names the very address, or localhost.
+//
+// It is internal to Reflectory: its API may change in any release.
 package guard

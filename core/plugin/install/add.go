@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -28,6 +30,13 @@ type AddOptions struct {
 	Place Place
 	// InPlace uses the package's folder without a copy. It must be below the lock's folder.
 	InPlace bool
+	// SHA256 is the digest that an archive must have, in hexadecimal. It is required for one that
+	// is downloaded by https, and a folder has none.
+	SHA256 string
+	// Transport is how archives are downloaded. Default [http.DefaultTransport].
+	Transport http.RoundTripper
+	// SideBySide pins it as name@version, next to other versions of its name, which stay as they are.
+	SideBySide bool
 	// Purge deletes the copy that was pinned before, which other locks may pin.
 	Purge bool
 	// Trust names the publishers whose packages must be signed. Nil is none.
@@ -45,14 +54,13 @@ type Request struct {
 	Package *Package
 	// Before is what the lock pins under the name so far; nil is nothing.
 	Before *Locked
-	// Signer is the key that signed it; "" if the trust file names none.
-	Signer string
+	Signed
 	// Files are the SHA-256 of its files.
 	Files map[string]string
 }
 
-// Unchecked reports whether it has a signature that nobody checked, since the trust file names
-// no key of its publisher. It then says nothing about who made the package.
+// Unchecked reports whether it has a signature that shows nothing about who made the package, since
+// the trust file names no key of its publisher.
 func (r Request) Unchecked() bool {
 	_, signed := r.Files[SignatureFile]
 	return signed && r.Signer == ""
@@ -89,30 +97,16 @@ func (r Request) Replaced() []string {
 	return words
 }
 
-// Add copies the package in a folder to its place, and pins it there with the
-// capabilities that it asks for, in place of what was pinned under its name.
+// Add copies the package at a source to its place, and pins it there with the capabilities that it
+// asks for, in place of what was pinned under its name. The source is a folder, an archive
+// FILE.tar.gz, https://HOST/FILE.tar.gz (or http:// on this machine), or oci://REGISTRY/NAME:VERSION.
 func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
-	source, err := filepath.Abs(source)
-	if err != nil {
-		return nil, sdk.Wrap("add "+source, err)
-	}
-	if _, err := ReadPackage(source); err != nil { // before all of its files are read
-		return nil, err
-	}
 	l := &Locked{}
-	if l.Path, l.Source, err = o.relative(source); err != nil {
+	folder, release, err := o.obtain(ctx, source, l)
+	if err != nil {
 		return nil, err
 	}
-	folder := source
-	if !o.InPlace {
-		staged, release, err := stage(ctx, source, o.Place.Dir)
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-		defer func() { _ = os.RemoveAll(staged) }()
-		folder = staged
-	}
+	defer release()
 	pkg, err := o.examine(ctx, folder, l)
 	if err != nil {
 		return nil, err
@@ -130,6 +124,58 @@ func Add(ctx context.Context, source string, o AddOptions) (*Plugin, error) {
 	return p, o.pin(l)
 }
 
+// obtain returns the folder with the package of a source, which is a staged copy unless it is used
+// in place, and notes where it is from. release removes the copy, unless it was moved.
+func (o AddOptions) obtain(ctx context.Context, source string, l *Locked) (folder string, release func(), err error) {
+	if o.SHA256 = strings.TrimPrefix(o.SHA256, "sha256:"); o.SHA256 != "" && !isDigest(o.SHA256) {
+		return "", nil, sdk.Errorf(sdk.Invalid, "sha256_invalid", "%s is no SHA-256: 64 digits of 0-9 and a-f", shown(o.SHA256))
+	}
+	if !isFolder(source) {
+		return o.obtainArchive(ctx, source, l)
+	}
+	if o.SHA256 != "" {
+		return "", nil, sdk.Errorf(sdk.Invalid, "sha256_needless", "%s is a folder, and only an archive has a digest", source).
+			WithHint("leave out --sha256: the lock has the digest of each file")
+	}
+	if source, err = filepath.Abs(source); err != nil {
+		return "", nil, sdk.Wrap("add "+source, err)
+	}
+	if _, err := ReadPackage(source); err != nil { // before all of its files are read
+		return "", nil, err
+	}
+	if l.Path, l.Source, err = o.relative(source); err != nil {
+		return "", nil, err
+	}
+	if o.InPlace {
+		return source, func() {}, nil
+	}
+	return stage(source, o.Place.Dir, func(to *os.Root) error { return copyStaged(ctx, source, to) })
+}
+
+// obtainArchive unpacks an archive.
+func (o AddOptions) obtainArchive(ctx context.Context, source string, l *Locked) (folder string, release func(), err error) {
+	if o.InPlace {
+		return "", nil, sdk.Errorf(sdk.Invalid, "not_below_lock", "%s is an archive, which can't be used in place", shown(source)).
+			WithHint("leave out --in-place: the plugin is then unpacked")
+	}
+	f, err := o.fetch(ctx, source)
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.file.Close()
+	l.Source, l.Archive = f.source, f.pinned
+	return stage(f.from, o.Place.Dir, func(to *os.Root) error {
+		if err := unpack(ctx, f.from, f.file, to); err != nil {
+			return err
+		}
+		text, err := plainfile.Read(filepath.Join(to.Name(), PackageFile), maxYAMLBytes)
+		if err == nil {
+			_, err = ParsePackage(f.from+"/"+PackageFile, text) // before it is read again, with the name of the copy
+		}
+		return err
+	})
+}
+
 // pin puts a plugin into the lock, and deletes the copy that it replaces if that was
 // requested.
 func (o AddOptions) pin(l *Locked) error {
@@ -137,12 +183,15 @@ func (o AddOptions) pin(l *Locked) error {
 	err := o.Place.update(func(lock *Lock) error {
 		replaced = o.Place.copyOf(lock.find(l.Name))
 		lock.put(*l)
+		if o.Place.names(lock, replaced) {
+			replaced = ""
+		}
 		return nil
 	})
 	if err == nil && !o.InPlace {
 		err = o.Place.use()
 	}
-	if err != nil || !o.Purge || replaced == o.Place.copyOf(l) {
+	if err != nil || !o.Purge {
 		return err
 	}
 	return deleteCopy(replaced)
@@ -169,22 +218,30 @@ func (o AddOptions) relative(source string) (path, from string, err error) {
 // stagedPrefix begins the names of staged copies.
 const stagedPrefix = ".adding-"
 
-// stage copies a package to a new folder next to the folders of other copies, and holds it
-// until it is released. It removes those that killed programs left.
-func stage(ctx context.Context, source, dir string) (staged string, release func(), err error) {
+// stage fills a new folder next to the folders of other copies with a package, and holds it until it
+// is released, which removes it. It removes those that killed programs left.
+func stage(from, dir string, fill func(to *os.Root) error) (staged string, release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, copyFailed(source, err)
+		return "", nil, copyFailed(from, err)
 	}
 	sweep(dir, stagedPrefix)
 	if staged, err = os.MkdirTemp(dir, stagedPrefix); err != nil {
-		return "", nil, copyFailed(source, err)
+		return "", nil, copyFailed(from, err)
 	}
-	if release, err = holdPrivate(staged); err != nil {
+	let, err := holdPrivate(staged)
+	if err != nil {
 		_ = os.RemoveAll(staged)
-		return "", nil, copyFailed(source, err)
+		return "", nil, copyFailed(from, err)
 	}
-	if err := copyStaged(ctx, source, staged); err != nil {
+	release = func() {
 		_ = os.RemoveAll(staged)
+		let()
+	}
+	to, err := os.OpenRoot(staged)
+	if err == nil {
+		err = core.JoinErrors(fill(to), to.Close(), os.Chmod(staged, installedModes().dir))
+	}
+	if err != nil {
 		release()
 		return "", nil, err
 	}
@@ -192,21 +249,14 @@ func stage(ctx context.Context, source, dir string) (staged string, release func
 }
 
 // copyStaged copies a package into a new folder.
-func copyStaged(ctx context.Context, source, staged string) error {
+func copyStaged(ctx context.Context, source string, to *os.Root) error {
 	f, err := openFolder(source)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	to, err := os.OpenRoot(staged)
-	if err != nil {
-		return copyFailed(source, err)
-	}
-	defer func() { _ = to.Close() }()
-	if _, err := f.copy(ctx, to, installedModes()); err != nil {
-		return err
-	}
-	return os.Chmod(staged, installedModes().dir)
+	_, err = f.copy(ctx, to, installedModes())
+	return err
 }
 
 // examine hashes a package, and reads and checks what it hashed.
@@ -231,11 +281,14 @@ func (o AddOptions) examine(ctx context.Context, dir string, l *Locked) (*Packag
 		return nil, err
 	}
 	l.Name, l.Version, l.Granted = p.Name, p.Version, p.Capabilities
+	if o.SideBySide {
+		l.Name += "@" + p.Version
+	}
 	signature, err := pinned(dir, SignatureFile, l.Files, maxSignatureBytes)
 	if err != nil {
 		return nil, whileAdded(err)
 	}
-	l.Signer, err = o.Trust.verify(p.Name, l.Files, signature)
+	l.Signed, err = o.Trust.verify(p.Name, l.Files, signature)
 	return p, err
 }
 
@@ -271,7 +324,7 @@ func (o AddOptions) approve(ctx context.Context, p *Plugin) error {
 		return err
 	}
 	if o.Approve != nil {
-		if err := o.Approve(Request{Package: p.Package, Before: lock.find(p.Name), Signer: p.Locked.Signer, Files: p.Locked.Files}); err != nil {
+		if err := o.Approve(Request{Package: p.Package, Before: lock.find(p.Name), Signed: p.Locked.Signed, Files: p.Locked.Files}); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ var (
 )
 
 func services() []string {
-	return []string{string(plugin.ServiceLog), string(plugin.ServiceLLM), string(plugin.ServiceRecall), string(plugin.ServiceCache)}
+	return []string{string(plugin.ServiceLog), string(plugin.ServiceLLM), string(plugin.ServiceRecall), string(plugin.ServiceCache), string(plugin.ServiceExec)}
 }
 
 func (r *reader) capabilities(n *document.Node) (c plugin.Capabilities) {

@@ -5,4 +5,6 @@
 //
 //	folder ─Add─► copied and hashed ─approved─► reflectory.lock
 //	reflectory.lock ─Open─► Set ─Driver.Start─► copied and hashed again ─equal─► that copy is started
+//
+// It is internal to Reflectory: its API may change in any release.
 package install

@@ -91,6 +91,7 @@ func (f *folder) names() ([]string, error) {
 		names = append(names, name)
 		return nil
 	})
+	slices.Sort(names) // the walk lists a/x before a-b/x
 	return names, err
 }
 

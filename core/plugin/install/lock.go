@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -42,17 +43,20 @@ type Lock struct {
 
 // Locked is one pinned plugin.
 type Locked struct {
+	// Name is publisher/name, or publisher/name@version of one that is pinned next to other versions.
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	// Path is the package's folder if it is used in place: relative to the
 	// lock's folder, with / between folders. "" is a copy in the plugin folder.
 	Path string `json:"path,omitempty"`
-	// Source is where it was copied from, if that lies below the lock's folder.
+	// Source is where it is from: a folder or an archive, if that lies below the lock's folder; or
+	// the address that an archive was downloaded from. An address of a registry has the digest.
 	Source string `json:"source,omitempty"`
+	// Archive is the SHA-256 of the archive that was downloaded by https, in hexadecimal.
+	Archive string `json:"archive,omitempty"`
 	// Granted are the capabilities that the operator granted.
 	Granted plugin.Capabilities `json:"granted"`
-	// Signer is the key that signed it, if the trust file named one: see [KeyID].
-	Signer string `json:"signer,omitempty"`
+	Signed
 	// Files are the SHA-256 of every file, for all platforms, in hexadecimal.
 	Files map[string]string `json:"files"`
 }
@@ -108,22 +112,23 @@ func lockInvalid(file, format string, args ...any) error {
 // check reports what no lock that was written by this package would hold.
 func (p *Locked) check() error {
 	switch {
-	case !nameForm().MatchString(p.Name):
+	case !nameForm().MatchString(BareName(p.Name)), p.Name != BareName(p.Name) && p.Name != BareName(p.Name)+"@"+p.Version:
 		return fmt.Errorf("%q is no plugin's name", core.Cut(p.Name))
 	case !versionForm().MatchString(p.Version) || len(p.Version) > 64:
 		return fmt.Errorf("%s: %q is no version", p.Name, core.Cut(p.Version))
 	case p.Path != "" && !isFileName(p.Path):
 		return fmt.Errorf("%s: its path %q doesn't stay below the lock's folder", p.Name, core.Cut(p.Path))
-	case p.Source != "" && p.Source != "." && !isFileName(p.Source):
-		return fmt.Errorf("%s: its source %q doesn't stay below the lock's folder", p.Name, core.Cut(p.Source))
+	case p.Source != "" && p.Source != "." && !isFileName(p.Source) && !isAddress(p.Source):
+		return fmt.Errorf("%s: its source %q neither stays below the lock's folder nor is the address of an archive", p.Name, core.Cut(p.Source))
+	case p.Archive != "" && !isDigest(p.Archive):
+		return fmt.Errorf("%s: %q is no SHA-256 of an archive", p.Name, core.Cut(p.Archive))
 	case len(p.Files) > maxFiles:
 		return fmt.Errorf("%s: it has more than %d files", p.Name, maxFiles)
 	case p.Files[PackageFile] == "":
 		return fmt.Errorf("%s: it pins no %s", p.Name, PackageFile)
 	}
 	for name, sum := range p.Files {
-		raw, err := hex.DecodeString(sum)
-		if !isFileName(name) || err != nil || len(raw) != 32 || strings.ToLower(sum) != sum {
+		if !isFileName(name) || !isDigest(sum) {
 			return fmt.Errorf("%s: %q: %q is no SHA-256 of a file of a package", p.Name, core.Cut(name), core.Cut(sum))
 		}
 	}
@@ -131,6 +136,19 @@ func (p *Locked) check() error {
 		return fmt.Errorf("%s: %w", p.Name, err)
 	}
 	return nil
+}
+
+// BareName is the name of a plugin as its package has it: without the version of one that is pinned
+// next to other versions.
+func BareName(name string) string {
+	bare, _, _ := strings.Cut(name, "@")
+	return bare
+}
+
+// isDigest reports whether a text is a SHA-256 in lower-case hexadecimal.
+func isDigest(text string) bool {
+	raw, err := hex.DecodeString(text)
+	return err == nil && len(raw) == sha256.Size && strings.ToLower(text) == text
 }
 
 // find returns the pinned plugin of a name, or nil.
@@ -169,7 +187,7 @@ func (l *Lock) encode() ([]byte, error) {
 
 // folderName is the name of a copy's folder in the plugin folder.
 func (p *Locked) folderName() string {
-	publisher, name, _ := strings.Cut(p.Name, "/")
+	publisher, name, _ := strings.Cut(BareName(p.Name), "/")
 	return filepath.Join(publisher, name, p.Version+"-"+contents(p.Files)[:12])
 }
 

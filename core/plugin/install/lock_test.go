@@ -55,21 +55,28 @@ func TestALockThatNobodyWroteIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	tests := map[string]struct{ text, want string }{
-		"no JSON":                  {"plugins:\n", "invalid character"},
-		"an unknown key":           {entry(`, "trusted": true`), "trusted"},
-		"something behind it":      {entry("") + "{}", "something follows"},
-		"a name that climbs":       {strings.Replace(entry(""), "acme/judge", "../judge", 1), "no plugin's name"},
-		"a version that climbs":    {strings.Replace(entry(""), "1.0.0", "../../x", 1), "no version"},
-		"a path that climbs":       {entry(`, "path": "../../etc"`), "doesn't stay below"},
-		"an absolute path":         {entry(`, "path": "/etc"`), "doesn't stay below"},
-		"a source that climbs":     {entry(`, "source": "../x"`), "doesn't stay below"},
-		"a file that climbs":       {strings.Replace(entry(""), `"plugin.yaml"`, `"plugin.yaml": "`+sum+`", "../x"`, 1), "no SHA-256 of a file"},
-		"a digest that is none":    {strings.Replace(entry(""), sum, "abc", 1), "no SHA-256"},
-		"a digest in upper case":   {strings.Replace(entry(""), sum, strings.ToUpper(sum), 1), "no SHA-256"},
-		"no plugin.yaml":           {strings.Replace(entry(""), "plugin.yaml", "other.yaml", 1), "pins no plugin.yaml"},
-		"a capability of no kind":  {strings.Replace(entry(""), `"granted": {}`, `"granted": {"network": ["*:1"]}`, 1), "names no host"},
-		"a plugin twice":           {strings.Replace(entry(""), "]}", ","+entry("")[strings.Index(entry(""), "[")+1:], 1), "aren't sorted"},
-		"more plugins than anyone": {`{"format": 1, "plugins": [` + strings.Repeat("{},", 1000) + "{}]}", "more than 1000 plugins"},
+		"no JSON":                   {"plugins:\n", "invalid character"},
+		"an unknown key":            {entry(`, "trusted": true`), "trusted"},
+		"something behind it":       {entry("") + "{}", "something follows"},
+		"a name that climbs":        {strings.Replace(entry(""), "acme/judge", "../judge", 1), "no plugin's name"},
+		"a name of another version": {strings.Replace(entry(""), "acme/judge", "acme/judge@2.0.0", 1), "no plugin's name"},
+		"a name without version":    {strings.Replace(entry(""), "acme/judge", "acme/judge@", 1), "no plugin's name"},
+		"a version that climbs":     {strings.Replace(entry(""), "1.0.0", "../../x", 1), "no version"},
+		"a path that climbs":        {entry(`, "path": "../../etc"`), "doesn't stay below"},
+		"an absolute path":          {entry(`, "path": "/etc"`), "doesn't stay below"},
+		"a source that climbs":      {entry(`, "source": "../x"`), "neither stays below"},
+		"a source of no kind":       {entry(`, "source": "ftp://a/x"`), "nor is the address of an archive"},
+		"a source with a password":  {entry(`, "source": "https://a:b@c/x"`), "nor is the address of an archive"},
+		"a source that steers":      {entry(`, "source": "https://c/x\u001b[2K"`), "nor is the address of an archive"},
+		"a source over http":        {entry(`, "source": "http://c/x"`), "nor is the address of an archive"},
+		"an archive's digest":       {entry(`, "archive": "x"`), "no SHA-256 of an archive"},
+		"a file that climbs":        {strings.Replace(entry(""), `"plugin.yaml"`, `"plugin.yaml": "`+sum+`", "../x"`, 1), "no SHA-256 of a file"},
+		"a digest that is none":     {strings.Replace(entry(""), sum, "abc", 1), "no SHA-256"},
+		"a digest in upper case":    {strings.Replace(entry(""), sum, strings.ToUpper(sum), 1), "no SHA-256"},
+		"no plugin.yaml":            {strings.Replace(entry(""), "plugin.yaml", "other.yaml", 1), "pins no plugin.yaml"},
+		"a capability of no kind":   {strings.Replace(entry(""), `"granted": {}`, `"granted": {"network": ["*:1"]}`, 1), "names no host"},
+		"a plugin twice":            {strings.Replace(entry(""), "]}", ","+entry("")[strings.Index(entry(""), "[")+1:], 1), "aren't sorted"},
+		"more plugins than anyone":  {`{"format": 1, "plugins": [` + strings.Repeat("{},", 1000) + "{}]}", "more than 1000 plugins"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -237,4 +244,64 @@ func TestRemoveKeepsTheFilesUnlessPurged(t *testing.T) {
 		t.Errorf("the files are still there: %v", err)
 	}
 	wantError(t, install.Remove(w.place, "acme/judge", false), sdk.NotFound, "plugin_not_found")
+}
+
+// Two versions of a name are pinned next to each other, each with its copy, its grants and its name.
+func TestAdd_SideBySide(t *testing.T) {
+	w := judge(t)
+	w.add()
+	one := w.options
+	one.SideBySide = true
+	if _, err := install.Add(t.Context(), w.source, one); err != nil { // the same files as the one without a version
+		t.Fatal(err)
+	}
+	write(t, w.source, map[string]string{"plugin.yaml": strings.Replace(judgeYAML, "1.2.3", "2.0.0", 1)})
+	one.Approve = func(r install.Request) error {
+		if r.Before != nil {
+			t.Errorf("it replaces %v", r.Before)
+		}
+		return nil
+	}
+	if _, err := install.Add(t.Context(), w.source, one); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"acme/judge 1.2.3", "acme/judge@1.2.3 1.2.3", "acme/judge@2.0.0 2.0.0"}
+	check := func() *install.Set {
+		t.Helper()
+		set := w.open()
+		var got []string
+		for _, p := range set.Plugins() {
+			got = append(got, p.Name+" "+p.Version)
+			d := &driver{manifest: sdk.Manifest{Name: "judge", Version: p.Version, Kinds: []sdk.Kind{sdk.KindEvaluator}}}
+			if _, err := set.Driver(d).Start(t.Context(), plugin.Installed{Name: p.Name}); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
+			}
+			if found, err := p.Verify(t.Context()); err != nil || len(found) > 0 {
+				t.Errorf("%s: %v %v", p.Name, found, err)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		return set
+	}
+	check()
+
+	// The copy that two names share stays until neither needs it.
+	w.options.Purge = true
+	write(t, w.source, map[string]string{"plugin.yaml": strings.Replace(judgeYAML, "1.2.3", "1.4.0", 1)})
+	w.add()
+	want[0] = "acme/judge 1.4.0"
+	check()
+	if pruned, err := install.Prune(w.place, false); err != nil || len(pruned.Removed) > 0 {
+		t.Errorf("%v %v", pruned, err)
+	}
+	if err := install.Remove(w.place, "acme/judge@1.2.3", true); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(w.place.Dir, "acme/judge/1.2.3-*")); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	want = []string{want[0], want[2]}
+	check()
 }

@@ -131,7 +131,7 @@ func TestWhatIsWrongWithAPackageIsNamedWithItsPlace(t *testing.T) {
 		"a folder that turns":    {`capabilities: {fs: ["/opt/\u202e"]}`, "control characters"},
 		"the whole file system":  {"capabilities: {fs: [/]}", "can't be asked for"},
 		"a variable's value":     {"capabilities: {env: [A=1]}", "no name of an environment variable"},
-		"an unknown service":     {"capabilities: {host: [root]}", `no host service "root" (there are log, llm.complete, memory.recall, cache)`},
+		"an unknown service":     {"capabilities: {host: [root]}", `no host service "root" (there are log, llm.complete, memory.recall, cache, exec)`},
 		"an unknown capability":  {"capabilities: {exec: [sh]}", `capabilities has no key "exec"`},
 		"a capability twice":     {"capabilities: {env: [A, A]}", `"A" is there twice`},
 		"tls of a module":        {"tls: false\nruntime: wasm", "tls is for runtime: process only"},

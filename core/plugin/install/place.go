@@ -1,12 +1,11 @@
 package install
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -48,9 +47,15 @@ func (p Place) repaired(e *sdk.Error, hint string, l *Locked) *sdk.Error {
 	if granted := l.Granted.List(); len(granted) > 0 {
 		pairs = append(pairs, "grant", strings.Join(granted, ","))
 	}
-	if source == "" {
+	if l.Archive != "" {
+		pairs = append(pairs, "sha256", l.Archive)
+	}
+	switch {
+	case source == "":
 		pairs = append(pairs, "path", nil)
-	} else {
+	case isAddress(source):
+		pairs = append(pairs, "path", source)
+	default:
 		pairs = append(pairs, "path", filepath.Join(filepath.Dir(p.Lock), filepath.FromSlash(source)))
 	}
 	return e.WithHint("%s", hint).WithAction("plugin add", pairs...)
@@ -108,26 +113,8 @@ func lockNotWritten(file string, err error) error {
 
 // replaceFile writes a file so that a crash leaves either the old content or the new
 // content.
-func replaceFile(file string, text []byte) (err error) {
-	temp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temp.Name())
-		}
-	}()
-	mode := fs.FileMode(0o644)
-	if info, statErr := os.Stat(file); statErr == nil {
-		mode = info.Mode().Perm()
-	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp.Name(), file); err != nil {
+func replaceFile(file string, text []byte) error {
+	if err := plainfile.Replace(file, text); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(file))

@@ -3,6 +3,7 @@ package install
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -18,12 +19,20 @@ func Remove(place Place, name string, purge bool) error {
 		}
 		folder = place.copyOf(l)
 		lock.remove(name)
+		if place.names(lock, folder) {
+			folder = ""
+		}
 		return nil
 	})
 	if err != nil || !purge {
 		return err
 	}
 	return deleteCopy(folder)
+}
+
+// names reports whether a lock pins the copy in a folder.
+func (p Place) names(lock *Lock, folder string) bool {
+	return slices.ContainsFunc(lock.Plugins, func(l Locked) bool { return p.copyOf(&l) == folder })
 }
 
 // copyOf returns the folder of a pinned plugin's copy; "" if it has none.

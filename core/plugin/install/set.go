@@ -33,6 +33,7 @@ type Options struct {
 
 // Plugin is an installed plugin as [Open] found it.
 type Plugin struct {
+	// Name is the name under which it is called: see [Locked].
 	Name, Version string
 	// Place is the lock that pins it; a plugin in development has none.
 	Place Place
@@ -181,7 +182,7 @@ func (p *Plugin) read(trust *Trust) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	if pkg.Name != l.Name || pkg.Version != l.Version {
+	if pkg.Name != BareName(l.Name) || pkg.Version != l.Version {
 		changed := sdk.Errorf(sdk.Denied, "package_changed", "%s pins %s %s, but the plugin.yaml that it pins is of %s %s",
 			p.Place.Lock, l.Name, l.Version, pkg.Name, pkg.Version)
 		return nil, p.Place.repaired(changed, "pin what is there", l)

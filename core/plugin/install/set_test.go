@@ -108,6 +108,24 @@ func TestWhatIsNotAsPinnedDoesNotStart(t *testing.T) {
 	}
 }
 
+// The order of paths isn't the order in which folders are walked: a-b/x comes before a/x.
+func TestNames_AreComparedWhateverTheirOrder(t *testing.T) {
+	for _, names := range [][]string{
+		{"a/x", "a-b/x"}, {"a/x", "a.b"}, {"a/x", "a b/x"}, {"a/x", "a!"}, {"a/b/x", "a/b-c/x"}, {"a/x", "a+/x", "a-/x", "a/y"},
+		{"node_modules/ajv/lib/ajv.js", "node_modules/ajv-formats/LICENSE"}, {"a-b/x", "a-b.c/x", "a/x"}, {"a/x", "a0", "a.d/y/z"},
+	} {
+		files := map[string]string{"plugin.yaml": judgeYAML, "judge": "#!/bin/true\n"}
+		for _, name := range names {
+			files[name] = name
+		}
+		w := newWorld(t, files)
+		w.add()
+		if err := start(t, w.open(), &driver{}); err != nil {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+}
+
 func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 func remove(t *testing.T, path string) {

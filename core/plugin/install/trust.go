@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -23,7 +24,9 @@ import (
 
 // SignatureFile is the detached signature of a package: the base64 of an ed25519
 // signature over a line that names what is signed and the list of all other
-// files, as sha256sum prints it, sorted by name.
+// files, as sha256sum prints it, sorted by name. A second line, which may be missing, is the
+// public key, as the trust file has it: so the signature of a key that isn't trusted can be
+// checked too, and the key be shown.
 const SignatureFile = PackageFile + ".sig"
 
 const (
@@ -93,7 +96,7 @@ func (r *reader) readTrust(n *document.Node, t *Trust) {
 }
 
 func parsePublicKey(text string) (ed25519.PublicKey, error) {
-	der, err := base64.StdEncoding.DecodeString(text)
+	der, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
 		return nil, err
 	}
@@ -114,32 +117,64 @@ func KeyID(key ed25519.PublicKey) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// verify checks the signature of a package over its files. The signer is "" if
-// the trust file doesn't name the publisher. A nil Trust names nobody.
-func (t *Trust) verify(name string, files digests, signature []byte) (signer string, err error) {
-	if t == nil {
-		return "", nil
-	}
+// Signed is what the signature of a package shows about it.
+type Signed struct {
+	// Signer is the key that signed it, by the first 16 digits of the key's SHA-256, if the trust
+	// file names that key for its publisher.
+	Signer string `json:"signer,omitempty"`
+	// UntrustedSigner is the key that signed it, if the trust file names no key of its publisher.
+	// The key shows only that two packages come from one place.
+	UntrustedSigner string `json:"untrusted_signer,omitempty"`
+}
+
+// verify checks the signature of a package over its files. A nil Trust names nobody.
+func (t *Trust) verify(name string, files digests, signature []byte) (Signed, error) {
 	publisher, _, _ := strings.Cut(name, "/")
-	keys, named := t.keys[publisher]
-	if !named {
-		return "", nil
+	var keys []ed25519.PublicKey
+	named := false
+	if t != nil {
+		keys, named = t.keys[publisher]
 	}
 	if len(signature) == 0 {
-		return "", sdk.Errorf(sdk.Denied, "signature_missing", "plugin %s isn't signed, and the trust file names keys of %s", name, publisher).
+		if !named {
+			return Signed{}, nil
+		}
+		return Signed{}, sdk.Errorf(sdk.Denied, "signature_missing", "plugin %s isn't signed, and the trust file names keys of %s", name, publisher).
 			WithHint("get the signed package; its publisher signs it").
 			WithAction("plugin sign", "key", nil, "path", nil)
 	}
-	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(signature)))
-	if err == nil {
-		for _, key := range keys {
-			if ed25519.Verify(key, signed(files), raw) {
-				return KeyID(key), nil
-			}
-		}
+	raw, own, err := parseSignature(signature)
+	valid := func(key ed25519.PublicKey) bool { return key != nil && ed25519.Verify(key, signed(files), raw) }
+	switch {
+	case err != nil || own != nil && !valid(own):
+		return Signed{}, sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s or its signature was changed after it was signed", name).
+			WithHint("get the package again, or sign it again if it is yours")
+	case !named && own == nil: // it can't be checked
+		return Signed{}, nil
+	case !named:
+		return Signed{UntrustedSigner: KeyID(own)}, nil
 	}
-	return "", sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s was changed after it was signed, or no key that the trust file names for %s signed it", name, publisher).
+	if i := slices.IndexFunc(keys, valid); i >= 0 {
+		return Signed{Signer: KeyID(keys[i])}, nil
+	}
+	refused := sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s was changed after it was signed, or no key that the trust file names for %s signed it", name, publisher)
+	if own != nil {
+		refused = sdk.Errorf(sdk.Denied, "signature_invalid", "plugin %s is signed by key %s, which the trust file doesn't name for %s", name, KeyID(own), publisher)
+	}
+	return Signed{}, refused.
 		WithHint("get the package again, or sign it again if it is yours; add a new key of its publisher's to the trust file only if you know it to be theirs")
+}
+
+// parseSignature reads a [SignatureFile]. own is nil if it doesn't have the key.
+func parseSignature(text []byte) (raw []byte, own ed25519.PublicKey, err error) {
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if raw, err = base64.StdEncoding.Strict().DecodeString(lines[0]); err != nil || len(raw) != ed25519.SignatureSize || len(lines) > 2 {
+		return nil, nil, errors.New("not a signature")
+	}
+	if len(lines) == 2 {
+		own, err = parsePublicKey(lines[1])
+	}
+	return raw, own, err
 }
 
 // signed returns the bytes that a signature covers.
@@ -168,12 +203,17 @@ func Sign(ctx context.Context, dir, keyFile string) (signer string, err error) {
 	if err != nil {
 		return "", err
 	}
-	text := base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed(files))) + "\n"
+	public := key.Public().(ed25519.PublicKey)
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return "", sdk.Wrap("sign "+dir, err)
+	}
+	text := base64.StdEncoding.EncodeToString(ed25519.Sign(key, signed(files))) + "\n" + base64.StdEncoding.EncodeToString(der) + "\n"
 	if err := replaceFile(filepath.Join(dir, SignatureFile), []byte(text)); err != nil {
 		return "", sdk.Errorf(sdk.Unavailable, "signature_not_written", "can't write the signature: %w", err).
 			WithHint("check that %s can be written to", dir)
 	}
-	return KeyID(key.Public().(ed25519.PublicKey)), nil
+	return KeyID(public), nil
 }
 
 // readPrivateKey never shows what the file contains in an error.

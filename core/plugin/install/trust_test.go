@@ -101,11 +101,97 @@ func TestASignedPublisherMustVerify(t *testing.T) {
 			wantError(t, err, sdk.Denied, tt.reason, "acme")
 			// What was pinned before the trust file named the publisher doesn't run either.
 			w.options.Trust = nil
-			w.add()
+			if _, err := install.Add(t.Context(), w.source, w.options); err != nil { // nobody should use it
+				wantError(t, err, sdk.Denied, "signature_invalid", "changed after it was signed")
+				return
+			}
 			set := w.open(func(o *install.Options) { o.Trust = trust })
 			wantError(t, start(t, set, &driver{}), sdk.Denied, tt.reason, "acme")
 		})
 	}
+}
+
+// A signature shows its key, and holds for the files, also where nobody trusts the key.
+func TestAdd_ChecksTheSignatureOfAKeyThatIsNotTrusted(t *testing.T) {
+	mine, _ := key(t, 1)
+	other, _ := key(t, 2)
+	sign := func(t *testing.T, w *world, key string) (signature []byte, id string) {
+		id, err := install.Sign(t.Context(), w.source, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if signature, err = os.ReadFile(filepath.Join(w.source, install.SignatureFile)); err != nil {
+			t.Fatal(err)
+		}
+		return signature, id
+	}
+	put := func(w *world, text string) { write(t, w.source, map[string]string{install.SignatureFile: text}) }
+	for name, tt := range map[string]struct {
+		change func(w *world, signature string)
+		// refused is whether it isn't added, and shown whether its key is shown.
+		refused, shown bool
+	}{
+		"as it was signed":       {func(*world, string) {}, false, true},
+		"without a signature":    {func(w *world, _ string) { without(w, install.SignatureFile) }, false, false},
+		"without the key":        {func(w *world, s string) { put(w, s[:strings.Index(s, "\n")+1]) }, false, false},
+		"a program's first byte": {func(w *world, _ string) { write(t, w.source, map[string]string{"judge": " !/bin/true\n"}) }, true, false},
+		"a program's last byte":  {func(w *world, _ string) { write(t, w.source, map[string]string{"judge": "#!/bin/true "}) }, true, false},
+		"its version": {func(w *world, _ string) {
+			write(t, w.source, map[string]string{"plugin.yaml": strings.Replace(judgeYAML, "1.2.3", "1.2.4", 1)})
+		}, true, false},
+		"a file's name": {func(w *world, _ string) {
+			without(w, "data/words")
+			write(t, w.source, map[string]string{"data/wordz": "a\n"})
+		}, true, false},
+		"a file less":          {func(w *world, _ string) { without(w, "data/words") }, true, false},
+		"a file more":          {func(w *world, _ string) { write(t, w.source, map[string]string{"more": ""}) }, true, false},
+		"an empty signature":   {func(w *world, _ string) { put(w, "\n") }, true, false},
+		"the signature's byte": {func(w *world, s string) { put(w, flipped(s, 3)) }, true, false},
+		"the signature's end":  {func(w *world, s string) { put(w, flipped(s, 84)) }, true, false},
+		"the key's byte":       {func(w *world, s string) { put(w, flipped(s, len(s)-9)) }, true, false},
+		"a third line":         {func(w *world, s string) { put(w, s+"x\n") }, true, false},
+		"another's key": {func(w *world, s string) {
+			theirs, _ := sign(t, w, other)
+			put(w, s[:strings.Index(s, "\n")]+string(theirs[strings.Index(string(theirs), "\n"):]))
+		}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := judge(t)
+			signature, id := sign(t, w, mine)
+			tt.change(w, string(signature))
+			for _, source := range []string{w.source, packed(w)} {
+				p, err := install.Add(t.Context(), source, w.options)
+				switch {
+				case tt.refused:
+					wantError(t, err, sdk.Denied, "signature_invalid", "changed after it was signed")
+					w.nothingLeft()
+				case err != nil:
+					t.Error(err)
+				case (p.Locked.UntrustedSigner == id) != tt.shown || p.Locked.Signer != "":
+					t.Errorf("signed by %+v, want %s", p.Locked.Signed, id)
+				}
+			}
+		})
+	}
+}
+
+// flipped changes a character of base64 into another one.
+func flipped(text string, at int) string {
+	other := "A"
+	if text[at] == 'A' {
+		other = "B"
+	}
+	return text[:at] + other + text[at+1:]
+}
+
+// packed packs the world's package.
+func packed(w *world) (file string) {
+	w.t.Helper()
+	p, err := install.Pack(w.t.Context(), w.source, filepath.Join(w.dir, "packed.tar.gz"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p.File
 }
 
 func TestABadTrustFileIsRefused(t *testing.T) {

@@ -6,6 +6,8 @@
 //
 // Several hosts may write at a time: a line is one write to the end of the file,
 // and a writer that finds the file full, or moved away by another, opens a new one.
+//
+// It is internal to Reflectory: its API may change in any release.
 package logfile
 
 import (
@@ -137,8 +139,9 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// pluginName is a plugin's name, with or without its publisher.
-var pluginName = core.Pattern(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`)
+// pluginName is a plugin's name, with or without its publisher, and with the version of one that is
+// pinned next to others.
+var pluginName = core.Pattern(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}(@[0-9A-Za-z.+-]{1,64})?$`)
 
 // pathOf returns the path of a plugin's log. Two names that differ only in the position
 // of the "/" share a file; each line has its plugin's name.

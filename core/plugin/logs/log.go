@@ -1,5 +1,7 @@
 // Package logs takes the lines that a plugin writes, however it runs: it delivers them up
 // to a maximum rate, and keeps the last ones to show them in errors.
+//
+// It is internal to Reflectory: its API may change in any release.
 package logs
 
 import (

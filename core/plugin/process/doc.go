@@ -20,4 +20,6 @@
 // outlive a host that is killed; on systems other than Linux, a process may leave the
 // group, and only the end of standard input tells the plugin that the host was killed; on
 // Windows there is no group at all.
+//
+// It is internal to Reflectory: its API may change in any release.
 package process

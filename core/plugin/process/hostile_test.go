@@ -40,7 +40,10 @@ func hostile(t *testing.T) {
 	t.Run("ordinary programs", ordinaryPrograms)
 }
 
-func TestAHostilePlugin(t *testing.T) { hostile(t) }
+func TestAHostilePlugin(t *testing.T) {
+	coretest.Long(t)
+	hostile(t)
+}
 
 // ordinaryUser is somebody who owns nothing on any system.
 const ordinaryUser = 54321

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -280,6 +281,7 @@ func TestLinesAreReadAfterTheEnd(t *testing.T) {
 
 // Without a sandbox a child can leave the plugin's group, and goes on writing to its pipe.
 func TestAChildThatWritesOnDoesNotKeepTheInstance(t *testing.T) {
+	coretest.Long(t)
 	i := start(t, process.Options{Sandbox: sandbox.Off}, self(t, "serve"))
 	got := try(t, i, "drip", "")
 	child := number(strings.TrimPrefix(got, "got: "))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -17,6 +18,7 @@ import (
 
 // TestProcessorTime_OfAPluginThatSpins after its call grows without end; an honest one's doesn't.
 func TestProcessorTime_OfAPluginThatSpins(t *testing.T) {
+	coretest.Long(t)
 	const much = 300 * time.Millisecond // of processor time, more than the start of the next takes
 	for _, processes := range []int{1, 2} {
 		p := self(t, "serve")

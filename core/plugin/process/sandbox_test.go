@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/process"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -146,6 +147,7 @@ func TestAPluginGetsNothing(t *testing.T) {
 }
 
 func TestAPluginThatLittersIsEnded(t *testing.T) {
+	coretest.Long(t)
 	dir := shortTempDir(t)
 	i := start(t, process.Options{TempDir: dir}, self(t, "serve"))
 	_, err := evaluate(t, i, do("attack litter", strconv.Itoa(sandbox.MaxScratchFiles+1)))

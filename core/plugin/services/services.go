@@ -5,6 +5,9 @@
 //	cache          values that are kept between calls, in memory
 //	llm.complete the host's language model, through a plugin's generator
 //	memory.recall  the run's memories, through a port of package core
+//	exec           programs of the machine, each in a sandbox of its own
+//
+// It is internal to Reflectory: its API may change in any release.
 package services
 
 import (
@@ -13,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/exec"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/sdk"
@@ -26,6 +31,8 @@ type Options struct {
 	// CacheBytes is the size of each plugin's cache for one kind of scope. Default 8 MiB: as
 	// much as one message.
 	CacheBytes int
+	// Exec runs programs. Nil refuses exec.
+	Exec *exec.Runner
 	// Now is the clock of log lines. Default the system's.
 	Now func() time.Time
 }
@@ -72,6 +79,8 @@ func (h *Host) Serve(ctx context.Context, r plugin.ServiceRequest) (json.RawMess
 		return serve(ctx, r, h.complete)
 	case sdk.ServiceRecall:
 		return serve(ctx, r, h.recalled)
+	case sdk.ServiceExec:
+		return serve(ctx, r, h.exec)
 	}
 	return nil, sdk.Errorf(sdk.Incompatible, "service_unsupported", "this host has no service %.64q", r.Service).
 		WithHint("upgrade the host, or do without")
@@ -111,4 +120,13 @@ func (h *Host) recalled(ctx context.Context, r plugin.ServiceRequest, q *sdk.Rec
 			WithHint("go on without memories; a plugin that can't should say so")
 	}
 	return scope.Recall.Recall(ctx, scope.RunID, q)
+}
+
+// exec runs a program for the workflow of the call's scope.
+func (h *Host) exec(ctx context.Context, r plugin.ServiceRequest, q *sdk.ExecRequest) (*sdk.ExecResponse, error) {
+	if h.options.Exec == nil {
+		return nil, sdk.Errorf(sdk.Incompatible, "service_unsupported", "this host runs no programs for plugins").WithDetail("plugin", r.Plugin)
+	}
+	scope := plugin.ScopeOf(ctx)
+	return h.options.Exec.Run(ctx, exec.Caller{Tenant: core.Tenant(scope.Namespace), Folder: scope.Folder}, q)
 }

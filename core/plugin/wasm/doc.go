@@ -50,4 +50,6 @@
 // fuel limit; [Info] has the reason. The fuel that a call used is in the metadata of its
 // first response, as "fuel". Time that the host spends on a guest's questions costs no
 // fuel, but counts towards the deadline.
+//
+// It is internal to Reflectory: its API may change in any release.
 package wasm

@@ -31,12 +31,16 @@ type confinement struct {
 	flying    bool     // messages held descriptors at the last check
 	access    []string // granted paths, which its user must be able to read
 	command   launcher.Spec
+	room      room
 	control   *os.File // the host's end of the launcher's socket
 	theirs    *os.File // the launcher's end, until it is started
 }
 
 // prepare makes everything that can be made before the process exists.
 func (c *Cell) prepare() error {
+	if c.spec.Room != nil {
+		return c.prepareRoom()
+	}
 	if c.on = c.box.options.Mode != Off; !c.on {
 		return nil
 	}
@@ -71,21 +75,27 @@ func (c *Cell) Command(args, env []string, keep *os.File) (*exec.Cmd, error) {
 		return nil, err
 	}
 	c.command = launcher.Spec{User: c.user, Path: c.spec.Path, Args: args, Env: lastOfEach(env), Access: c.access}
+	if keep != nil {
+		c.command.Keep = KeepFD
+	}
+	cmd := c.launcher(keep)
+	isolate(cmd.SysProcAttr, c.status.Namespace, c.status.Network, c.ownUserNS)
+	return cmd, nil
+}
+
+// launcher returns a command that runs the host's own program as the launcher.
+func (c *Cell) launcher(keep *os.File) *exec.Cmd {
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"reflectory-launcher"},
 		Env: []string{launcher.Variable + "=" + launcher.Value}, Dir: c.Dir(),
 		ExtraFiles:  []*os.File{c.theirs, keep}, // from 3 on
 		SysProcAttr: new(syscall.SysProcAttr),
 	}
-	if keep != nil {
-		c.command.Keep = KeepFD
-	}
 	if c.ruleset != nil {
 		c.command.Ruleset = KeepFD + 1
 		cmd.ExtraFiles = append(cmd.ExtraFiles, c.ruleset)
 	}
-	isolate(cmd.SysProcAttr, c.status.Namespace, c.status.Network, c.ownUserNS)
-	return cmd, nil
+	return cmd
 }
 
 // Start starts the launcher, in the instance's control groups if the kernel can start it
@@ -100,7 +110,7 @@ func (c *Cell) Start(cmd *exec.Cmd) error {
 	if left := c.groups.leave(); left != nil && err == nil {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		err = sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the host can't leave the control groups of plugin %s: %w", c.spec.Plugin, left).
+		err = sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the host can't leave the control groups of %s: %w", c.spec.subject(), left).
 			WithHint("look at what confines the host itself, such as a container")
 	}
 	return err
@@ -133,19 +143,29 @@ func (c *Cell) Confine(pid int) error {
 	_ = c.theirs.Close()
 	_ = c.control.SetDeadline(time.Now().Add(c.spec.StartTimeout))
 	c.command.Limits = c.limits()
-	c.join(pid)
+	if c.spec.Room == nil {
+		c.join(pid)
+	}
 	var err error
 	if c.command.Filter, err = c.filter(pid); err != nil {
 		return err
 	}
-	spec, ok := c.command.Encode()
+	if err := c.send(&c.command); err != nil {
+		return err
+	}
+	return c.await()
+}
+
+// send sends a spec to the launcher.
+func (c *Cell) send(s *launcher.Spec) error {
+	spec, ok := s.Encode()
 	if !ok {
-		return sdk.Errorf(sdk.Exhausted, "spec_too_large", "plugin %s is started with too many arguments, variables or paths (%d bytes)", c.spec.Plugin, len(spec)).
+		return sdk.Errorf(sdk.Exhausted, "spec_too_large", "%s is started with too many arguments, variables or paths (%d bytes)", c.spec.subject(), len(spec)).
 			WithHint("grant it fewer, or shorter ones")
 	}
 	// If the launcher is already gone, its answer will be missing.
 	_, _ = c.control.Write(spec)
-	return c.await()
+	return nil
 }
 
 // join puts the launcher into the instance's control groups before the program runs. A
@@ -173,7 +193,7 @@ func (c *Cell) await() error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox's launcher of plugin %s: %w", c.spec.Plugin, err).
+		return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox's launcher of %s: %w", c.spec.subject(), err).
 			WithHint("set sandbox: %s to find out whether the sandbox is in the way", Off)
 	}
 	return c.explain(launcher.DecodeFailure(b))
@@ -184,12 +204,15 @@ func (c *Cell) explain(f launcher.Failure) error {
 	switch {
 	case f.Step == launcher.StepExec:
 		return &os.PathError{Op: "exec", Path: c.spec.Path, Err: errno}
+	case f.Step == launcher.StepMount && int(f.Item) < len(c.room.launch.Room.Binds):
+		return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox can't show %s to programs: %w", c.room.launch.Room.Binds[f.Item], errno).
+			WithHint("look at what confines the host itself, such as a container")
 	case f.Step == launcher.StepAccess && int(f.Item) < len(c.access):
 		return sdk.Errorf(sdk.Denied, "grant_unreadable", "plugin %s is granted %s, which it can't read as user %d: %w",
 			c.spec.Plugin, c.access[f.Item], c.user, errno).
 			WithHint("let other users read the path and enter the folders above it, or run the host as the user who owns it")
 	}
-	return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox of plugin %s can't %s: %w", c.spec.Plugin, f.Step, errno).
+	return sdk.Errorf(sdk.Unavailable, "sandbox_failed", "the sandbox of %s can't %s: %w", c.spec.subject(), f.Step, errno).
 		WithHint("look at what confines the host itself, such as a container; set sandbox: %s to run without", Off)
 }
 
@@ -224,7 +247,7 @@ func peerOf(conn net.Conn) (peer *unix.Ucred, err error) {
 // release closes the host's part of the confinement, and ends the processes that are
 // left.
 func (c *Cell) release() {
-	for _, f := range []*os.File{c.ruleset, c.control, c.theirs} {
+	for _, f := range append(c.room.dirs, c.ruleset, c.control, c.theirs, c.room.ended, c.room.theirs) {
 		if f != nil {
 			_ = f.Close() // closing twice is harmless
 		}
@@ -238,6 +261,7 @@ func (c *Cell) filter(pid int) (string, error) {
 		return "", nil
 	}
 	program, err := assemble(rules{
+		room:    c.spec.Room != nil,
 		forks:   c.spec.Processes > 1,
 		alone:   c.status.Namespace || c.user != 0 || c.status.Landlock >= scopeABI,
 		self:    uint32(pid),

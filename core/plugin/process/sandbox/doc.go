@@ -37,6 +37,19 @@
 // [Cell.Status] which ones apply to an instance. Mode [Require] refuses to run without
 // the essential ones.
 //
+// A program of the machine that a plugin has run gets a [Room] instead: mount, PID, network and IPC
+// namespaces, and in them a file system in memory, of bounded size, in which the system's folders can
+// be read. There it may do what toolchains do: fork, connect, change modes and times. The launcher
+// stays as the room's first process:
+//
+//	cmd, err := cell.Enter(args, env)
+//	err = cell.Start(cmd)
+//	err = cell.Furnish(cmd.Process.Pid) // then the host fills the folders that cell.Reach names
+//	err = cell.Confine(cmd.Process.Pid) // the program runs
+//	status, known := cell.Ended()       // once the first process has ended, and with it all others
+//
+// [Off] turns none of a room's bounds off: it lets a program run where some can't be had.
+//
 // What isn't enforced: an instance's processes, its private folder and the files that it
 // removed but still holds are counted only from time to time ([Cell.Check]), so it can
 // fill a disk in between. Without a PID namespace, several processes outlive a host that
@@ -46,4 +59,6 @@
 // notes of [Status] say how much.
 //
 // [the table of reasons]: refusals in filter_linux.go
+//
+// It is internal to Reflectory: its API may change in any release.
 package sandbox

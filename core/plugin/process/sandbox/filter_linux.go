@@ -13,6 +13,9 @@ type refusal struct {
 	reason string
 	errno  unix.Errno
 	calls  []uint32
+	// plugins is whether only plugins may not make them: a program in a [Room] changes files,
+	// processes and sockets of its own only.
+	plugins bool
 }
 
 // reviewed is the newest system call that was known when the table below was made. For a
@@ -23,77 +26,68 @@ const reviewed = unix.SYS_RSEQ_SLICE_YIELD // Linux 7.0
 // arguments are in conditions; calls that only one architecture has are in olderCalls.
 func refusals() []refusal {
 	return []refusal{
-		{"reaches other programs: a plugin is connected to, and asks the host for the network", unix.EPERM, []uint32{
-			unix.SYS_CONNECT,
-		}},
+		{"reaches other programs: a plugin is connected to, and asks the host for the network", unix.EPERM, []uint32{unix.SYS_CONNECT}, true},
 		{"makes system calls past the filter", unix.ENOSYS, []uint32{
 			unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-		}},
-		{"its arguments are in memory, where a filter can't see them; libraries fall back to clone", unix.ENOSYS, []uint32{
-			unix.SYS_CLONE3,
-		}},
+		}, false},
+		{"its arguments are in memory, where a filter can't see them; libraries fall back to clone", unix.ENOSYS, []uint32{unix.SYS_CLONE3}, false},
 		{"reads or changes other processes", unix.EPERM, []uint32{
 			unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
 			unix.SYS_PROCESS_MRELEASE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PERF_EVENT_OPEN,
+		}, false},
+		{"changes the priority of other processes", unix.EPERM, []uint32{
 			unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET,
-		}},
+		}, true},
 		{"leaves the process group, which the host ends as a whole", unix.EPERM, []uint32{
 			unix.SYS_SETSID, unix.SYS_SETPGID,
-		}},
+		}, true},
 		{"makes or enters namespaces and mounts, where files and users look different", unix.EPERM, []uint32{
 			unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
 			unix.SYS_MOUNT_SETATTR, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN,
 			unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_LISTNS,
-		}},
+		}, false},
 		{"changes owners of files, which Landlock doesn't judge: the host's user owns more than the plugin's folder", unix.EPERM, []uint32{
 			unix.SYS_FCHOWN, unix.SYS_FCHOWNAT,
-		}},
+		}, true},
 		{"changes attributes of files, likewise; programs take it for a file system that has none", unix.EOPNOTSUPP, []uint32{
 			unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
 			unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_FILE_SETATTR,
-		}},
-		{"changes times of files, likewise; programs that copy or unpack files would give up", 0, []uint32{
-			unix.SYS_UTIMENSAT,
-		}},
+		}, true},
+		{"changes times of files, likewise; programs that copy or unpack files would give up", 0, []uint32{unix.SYS_UTIMENSAT}, true},
 		{"reads attributes of files, which Landlock doesn't judge: where a file was downloaded from is one of them", unix.EOPNOTSUPP, []uint32{
 			unix.SYS_GETXATTR, unix.SYS_LGETXATTR, unix.SYS_FGETXATTR, unix.SYS_GETXATTRAT,
 			unix.SYS_LISTXATTR, unix.SYS_LLISTXATTR, unix.SYS_FLISTXATTR, unix.SYS_LISTXATTRAT,
-		}},
-		{"takes room on the disk beyond the end of a file, which no limit and no file's size shows; libraries write zeros instead", unix.EOPNOTSUPP, []uint32{
-			unix.SYS_FALLOCATE,
-		}},
+		}, true},
+		{"takes room on the disk beyond the end of a file, which no limit and no file's size shows; libraries write zeros instead", unix.EOPNOTSUPP, []uint32{unix.SYS_FALLOCATE}, true},
 		{"watches files that it may not read", unix.EPERM, []uint32{
 			unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_RM_WATCH,
-		}},
-		{"its mode is in memory, where a filter can't see it; libraries fall back to openat", unix.ENOSYS, []uint32{
-			unix.SYS_OPENAT2,
-		}},
+		}, true},
+		{"its mode is in memory, where a filter can't see it; libraries fall back to openat", unix.ENOSYS, []uint32{unix.SYS_OPENAT2}, true},
 		{"opens files without a path that Landlock could judge", unix.EPERM, []uint32{
 			unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT, unix.SYS_FANOTIFY_MARK,
-		}},
+		}, false},
 		{"large parts of the kernel that need no right, and that attacks on it begin with", unix.EPERM, []uint32{
 			unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
-			unix.SYS_PERSONALITY, unix.SYS_LSM_SET_SELF_ATTR, unix.SYS_VHANGUP,
-		}},
+			unix.SYS_LSM_SET_SELF_ATTR, unix.SYS_VHANGUP,
+		}, false},
 		{"objects that outlive the process, or that others share", unix.EPERM, []uint32{
 			unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
 			unix.SYS_SEMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 			unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_NOTIFY,
-		}},
-		{"queues of input and output, of which the machine has so many for all programs together", unix.ENOSYS, []uint32{
-			unix.SYS_IO_SETUP,
-		}},
+		}, true},
+		{"queues of input and output, of which the machine has so many for all programs together", unix.ENOSYS, []uint32{unix.SYS_IO_SETUP}, false},
 		{"administers the machine, which needs rights that a plugin doesn't have anyway", unix.EPERM, []uint32{
 			unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
 			unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
 			unix.SYS_SYSLOG, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
 			unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_NFSSERVCTL,
-		}},
+		}, false},
 	}
 }
 
 // rules are what differs between instances.
 type rules struct {
+	room    bool   // it is a program in a room; the rest doesn't matter then
 	forks   bool   // it may be several processes
 	alone   bool   // the kernel prevents signals to other processes
 	self    uint32 // the process's id, by its own count if that differs from the host's
@@ -122,6 +116,9 @@ func assemble(r rules) ([]bpf.RawInstruction, error) {
 		deny(unix.ENOSYS),
 	}
 	for _, group := range append(refusals(), olderCalls(r)...) {
+		if r.room && group.plugins {
+			continue
+		}
 		for _, number := range group.calls {
 			program = append(program, on(number, deny(group.errno))...)
 		}
@@ -160,6 +157,9 @@ func argument(n uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offsetArg
 
 // conditions lists the calls that depend on their arguments.
 func conditions(r rules) []condition {
+	if r.room {
+		return roomConditions()
+	}
 	list := []condition{
 		// Unix streams are what the plugin is called over. Datagrams can be sent
 		// to any socket without connect; other families reach the network.
@@ -179,6 +179,7 @@ func conditions(r rules) []condition {
 		// The process would no longer end with the host, or would hide its open files from the
 		// host.
 		{unix.SYS_PRCTL, refuse(0, unix.PR_SET_PDEATHSIG, unix.PR_SET_DUMPABLE)},
+		{unix.SYS_PERSONALITY, []bpf.Instruction{deny(unix.EPERM)}},
 		{unix.SYS_IOCTL, only(1, unix.ENOTTY, fileRequests()...)},
 		{unix.SYS_FCNTL, only(1, unix.EPERM, fileCommands()...)},
 		{unix.SYS_OPENAT, plainMode(2, 3)},

@@ -11,16 +11,16 @@ func olderCalls(r rules) []refusal {
 		{"what newer architectures do by other calls, or not at all", unix.EPERM, []uint32{
 			unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS_USTAT, unix.SYS__SYSCTL,
 			unix.SYS_CREATE_MODULE, unix.SYS_GET_KERNEL_SYMS, unix.SYS_QUERY_MODULE,
-		}},
+		}, false},
 		{"changes or watches files, as the calls do that replaced it", unix.EPERM, []uint32{
 			unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_INOTIFY_INIT,
-		}},
+		}, true},
 		{"changes times of files, as the call does that replaced it", 0, []uint32{
 			unix.SYS_UTIME, unix.SYS_UTIMES, unix.SYS_FUTIMESAT,
-		}},
+		}, true},
 	}
 	if !r.forks {
-		list = append(list, refusal{"forks", unix.EPERM, []uint32{unix.SYS_FORK, unix.SYS_VFORK}})
+		list = append(list, refusal{"forks", unix.EPERM, []uint32{unix.SYS_FORK, unix.SYS_VFORK}, true})
 	}
 	return list
 }

@@ -183,6 +183,17 @@ func (g groups) outOfMemory() bool {
 	return false
 }
 
+// outOfTasks reports whether the kernel refused a process or thread because of the limit.
+func (g groups) outOfTasks() bool {
+	for _, dir := range g.paths {
+		text, _ := os.ReadFile(filepath.Join(dir, "pids.events")) // "max 3"
+		if count, found := strings.CutPrefix(strings.TrimSpace(string(text)), "max "); found && count != "0" {
+			return true
+		}
+	}
+	return false
+}
+
 // members lists the instance's processes.
 func (g groups) members() []int {
 	var pids []int

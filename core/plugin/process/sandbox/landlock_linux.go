@@ -148,11 +148,10 @@ func (c *Cell) newRuleset() (*os.File, error) {
 		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 		size = unsafe.Sizeof(attr)
 	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return nil, os.NewSyscallError("landlock_create_ruleset", errno)
+	ruleset, err := createRuleset(&attr, size)
+	if err != nil {
+		return nil, err
 	}
-	ruleset := os.NewFile(fd, "landlock")
 	for _, g := range c.grants() {
 		if err := g.add(ruleset, attr.Access_fs); err != nil {
 			_ = ruleset.Close()
@@ -160,6 +159,15 @@ func (c *Cell) newRuleset() (*os.File, error) {
 		}
 	}
 	return ruleset, nil
+}
+
+// createRuleset makes a ruleset from as much of its description as the kernel knows.
+func createRuleset(attr *unix.LandlockRulesetAttr, size uintptr) (*os.File, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(attr)), size, 0)
+	if errno != 0 {
+		return nil, os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	return os.NewFile(fd, "landlock"), nil
 }
 
 func (c *Cell) badGrant(path string, err error) error {

@@ -29,6 +29,9 @@ func tasks(processes int) int { return TasksPerProcess * processes }
 // reserves 768 MiB of addresses at its start. The filter refuses the kinds of memory that
 // the data limit doesn't count.
 func (c *Cell) limits() []uint64 {
+	if c.spec.Room != nil {
+		return c.roomLimits()
+	}
 	list := []uint64{
 		unix.RLIMIT_DATA, uint64(max(c.spec.MemoryBytes, MinMemory)),
 		unix.RLIMIT_STACK, maxStack,

@@ -31,7 +31,7 @@ const TasksPerProcess = 64
 
 // Spec describes what a plugin's processes may do.
 type Spec struct {
-	// Plugin is its name, for messages.
+	// Plugin is its name, or a program's, for messages.
 	Plugin string
 	// Path is its program; Dir is the folder that it may read.
 	Path, Dir string
@@ -46,6 +46,16 @@ type Spec struct {
 	Processes int
 	// StartTimeout is how long the launcher may take.
 	StartTimeout time.Duration
+	// Room is what a program of the machine gets, instead of a plugin's folders; nil for a plugin.
+	Room *Room
+}
+
+// subject names what is confined, for messages.
+func (s Spec) subject() string {
+	if s.Room != nil {
+		return "program " + s.Plugin
+	}
+	return "plugin " + s.Plugin
 }
 
 // namespaces are the kinds of namespaces that instances can have.
@@ -98,12 +108,10 @@ type Cell struct {
 // call it removes what killed hosts left behind.
 func (s *Sandbox) Open(spec Spec) (*Cell, error) {
 	status := s.status().of(spec)
-	if err := status.check(s.options.Mode, spec.Plugin); err != nil {
+	if spec.Room != nil {
+		status = s.probe() // a room has what the system has, whatever the mode: see Cell.Unbounded
+	} else if err := s.admit(spec, status); err != nil {
 		return nil, err
-	}
-	if status.User && !Enterable(s.options.TempDir) {
-		return nil, sdk.Errorf(sdk.Invalid, "temp_dir_closed", "the folder for temporary files, %s, is closed to the users of plugins", s.options.TempDir).
-			WithHint("let others enter it and the folders above it (chmod o+x), or set TMPDIR to one that they may enter")
 	}
 	s.sweep.Do(func() { sweep(s.options.TempDir) })
 	c := &Cell{box: s, spec: spec, status: status}
@@ -115,6 +123,18 @@ func (s *Sandbox) Open(spec Spec) (*Cell, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// admit refuses a plugin that this system can't confine as the mode requires.
+func (s *Sandbox) admit(spec Spec, status Status) error {
+	if err := status.check(s.options.Mode, spec.Plugin); err != nil {
+		return err
+	}
+	if status.User && !Enterable(s.options.TempDir) {
+		return sdk.Errorf(sdk.Invalid, "temp_dir_closed", "the folder for temporary files, %s, is closed to the users of plugins", s.options.TempDir).
+			WithHint("let others enter it and the folders above it (chmod o+x), or set TMPDIR to one that they may enter")
+	}
+	return nil
 }
 
 // settle takes a folder and, if instances have their own users, the user that belongs

@@ -22,6 +22,8 @@
 //
 // A module is read once, front to back. What changes is a list of edits of its bytes, and
 // all else is copied unchanged.
+//
+// It is internal to Reflectory: its API may change in any release.
 package fuel
 
 // The names under which a metered module and its host meet.

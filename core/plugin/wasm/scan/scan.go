@@ -13,6 +13,8 @@
 // longer than wazero does, a block could be hidden from it. So the second byte of a vector or
 // an atomic instruction is its opcode, as in wazero, although the standard has a number of up
 // to several bytes there; the tests compare this with the specification's own modules.
+//
+// It is internal to Reflectory: its API may change in any release.
 package scan
 
 import "github.com/reflectory/reflectory/sdk"

@@ -20,4 +20,6 @@
 //
 // The host makes all decisions: the launcher gets finished limits, a finished Landlock
 // ruleset and a finished seccomp filter.
+//
+// It is internal to Reflectory: its API may change in any release.
 package launcher

@@ -51,9 +51,15 @@ func launch() {
 	if !receive(&s) {
 		fail(Failure{Step: StepSpec, Errno: uint32(syscall.EINVAL)})
 	}
+	if s.Room.Root != "" {
+		s.rule()
+	}
 	// Another user may have no access to the folders above the program.
 	program, err := syscall.Open(s.Path, oPath|syscall.O_CLOEXEC, 0)
 	checkError(StepExec, 0, err)
+	if s.Dir != "" {
+		checkError(StepExec, 0, syscall.Chdir(s.Dir))
+	}
 	syscall.Umask(0o077)
 	s.become()
 	s.bind()

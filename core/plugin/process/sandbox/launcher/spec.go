@@ -27,6 +27,23 @@ type Spec struct {
 	Path string
 	// Args are its arguments, from its name on, and Env its whole environment.
 	Args, Env []string
+	// Dir is the folder in which it starts; "" is the one that it is in.
+	Dir string
+	// Room is what a process that has mount, PID and network namespaces sees of the machine. If it
+	// has a Root, the launcher stays as the first process, and starts a second one that reads a spec
+	// of its own.
+	Room Room
+}
+
+// Room is a file system of its own, in memory, with folders of the machine in it.
+type Room struct {
+	// Root is the folder on which the file system is mounted, and Options bound it.
+	Root, Options string
+	// Binds are paths of the machine that can be read at the same place, and Devices such paths that
+	// are devices.
+	Binds, Devices []string
+	// Links are symbolic links, Files are files, each as a name and its content. Dirs belong to User.
+	Links, Files, Dirs []string
 }
 
 // maxSpec limits an encoded spec, in bytes. A plugin needs less for its arguments and
@@ -48,6 +65,12 @@ func (s *Spec) Encode() ([]byte, bool) {
 	e.text(s.Path)
 	e.texts(s.Args)
 	e.texts(s.Env)
+	e.text(s.Dir)
+	e.text(s.Room.Root)
+	e.text(s.Room.Options)
+	for _, list := range s.Room.lists() {
+		e.texts(*list)
+	}
 	size := uint64(len(e.buf) - 4)
 	for i := range 4 {
 		e.buf[i] = byte(size >> (8 * i))
@@ -70,7 +93,17 @@ func (s *Spec) decode(b []byte) bool {
 	s.Path = d.text()
 	s.Args = d.texts()
 	s.Env = d.texts()
+	s.Dir = d.text()
+	s.Room.Root = d.text()
+	s.Room.Options = d.text()
+	for _, list := range s.Room.lists() {
+		*list = d.texts()
+	}
 	return d.ok && len(d.buf) == 0
+}
+
+func (r *Room) lists() [5]*[]string {
+	return [...]*[]string{&r.Binds, &r.Devices, &r.Links, &r.Files, &r.Dirs}
 }
 
 // encoder and decoder are written out because encoding/binary and

@@ -13,6 +13,10 @@ const (
 	StepLimits                   // limit memory, files and processes
 	StepSeccomp                  // give up most system calls
 	StepExec                     // become the program
+	StepRoom                     // make a file system of its own
+	StepMount                    // mount a path of it
+	StepNetwork                  // make the loopback device usable
+	StepFork                     // start the second launcher
 )
 
 // String names what failed, to follow "can't".
@@ -21,6 +25,8 @@ func (s Step) String() string {
 		StepSpec: "read its orders", StepUser: "become its own user", StepHost: "be bound to the host",
 		StepAccess: "read a granted path", StepLandlock: "apply Landlock", StepLimits: "set resource limits",
 		StepSeccomp: "apply seccomp", StepExec: "run the program",
+		StepRoom: "make its own file system", StepMount: "mount a path", StepNetwork: "make the loopback device usable",
+		StepFork: "start its second process",
 	}
 	if int(s) < len(names) && names[s] != "" {
 		return names[s]
@@ -33,7 +39,7 @@ type Failure struct {
 	Step Step
 	// Errno is the kernel's error number.
 	Errno uint32
-	// Item is the index of the path, in StepAccess.
+	// Item is the index of the path, in StepAccess and StepMount.
 	Item uint32
 }
 
