@@ -1,6 +1,8 @@
 // Package coretest holds fakes of the small interfaces in core, for tests. A
 // fake is a struct of functions; one that is called without its function being
 // set panics, and so names what the test forgot.
+//
+// It is internal to Reflectory: its API may change in any release.
 package coretest
 
 import (

@@ -12,10 +12,11 @@ import (
 // Act lets plugins do one action outside a run: the evaluation or correction of one
 // output. state is a JSON object that they see; nil is an empty one.
 func (r *Runner) Act(ctx context.Context, need Need, spec action.Spec, state json.RawMessage) (any, error) {
-	plugins, ctx, err := r.plugins.scoped(ctx, need)
+	plugins, ctx, release, err := r.plugins.scoped(ctx, need)
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	actions := &action.Actions{Plugins: plugins, Clock: r.config.Clock}
 	r.config.Activity(StartingPlugins)
 	defer r.config.Activity("")

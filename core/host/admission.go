@@ -40,7 +40,7 @@ func (p *Plugins) Admits(ctx context.Context, set *install.Set, of *install.Plug
 // that the lock and the operator grant to it.
 func admissionInput(set *install.Set, p plugin.Installed, namespace string) *policypoint.AdmissionInput {
 	in := &policypoint.AdmissionInput{
-		Namespace: namespace, Plugin: p.Name, Version: p.Version, Runtime: string(p.Runtime), Capabilities: p.Granted.List(),
+		Namespace: namespace, Plugin: install.BareName(p.Name), Version: p.Version, Runtime: string(p.Runtime), Capabilities: p.Granted.List(),
 	}
 	for _, pair := range p.Env {
 		name, _, _ := strings.Cut(pair, "=")

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -73,7 +75,43 @@ func (s *Storage) Backup(ctx context.Context, dir string, all bool) (leftOut []P
 			return nil, backupPartError(part, dir, err)
 		}
 	}
+	s.markBackup()
 	return leftOut, nil
+}
+
+// DiskSpace is how many bytes of the data folder's file system the host may still use, and how many it
+// has.
+func (s *Storage) DiskSpace() (available, size uint64, err error) {
+	return pebble.Space(s.config.Settings.DataDir.Value)
+}
+
+// BackupMark is a file of the data folder. When it was last changed is when the last backup was taken.
+// It isn't in the store: a store that is restored would forget its backup, and an operator who takes
+// backups by other means can touch a file.
+const BackupMark = "last-backup"
+
+// markBackup notes that a backup was taken. The backup is complete if that fails, so it is only reported.
+func (s *Storage) markBackup() {
+	mark, now := filepath.Join(s.config.Settings.DataDir.Value, BackupMark), s.config.Clock.Now()
+	err := os.WriteFile(mark, []byte("When this file was last changed is when the last backup was taken.\n"), 0o600)
+	if err == nil {
+		err = os.Chtimes(mark, now, now)
+	}
+	if err != nil {
+		s.config.warnf("the backup is complete, but %s can't be written, so metrics show an older one: %s", mark, err)
+	}
+}
+
+// LastBackup is when the last backup was taken, and whether that is known: see [BackupMark]. It is
+// zero if a store in the data folder was never backed up. Of a database nothing is known, unless the
+// file is there.
+func (s *Storage) LastBackup() (at time.Time, known bool) {
+	info, err := os.Stat(filepath.Join(s.config.Settings.DataDir.Value, BackupMark))
+	if err == nil {
+		return info.ModTime(), true
+	}
+	_, own := s.store.(*store.OnDemand)
+	return time.Time{}, own && errors.Is(err, fs.ErrNotExist) && !s.config.Settings.Shared()
 }
 
 // Restore replaces the store of the data folder with a backup, completely or not at all,

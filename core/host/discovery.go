@@ -28,9 +28,8 @@ const (
 // Discoveries finds workflows and other candidates that fit an intent. It keeps rankings until 50
 // runs have ended.
 type Discoveries struct {
-	runs     *run.Repository
-	embedder core.Embedder
-	ended    atomic.Int64 // runs that ended in this process
+	runs  *run.Repository
+	ended atomic.Int64 // runs that ended in this process
 
 	mu   sync.Mutex
 	kept map[string]discovered
@@ -56,7 +55,7 @@ func (d *Discoveries) Rank(ctx context.Context, key, intent string, limit int, c
 	if err != nil {
 		return nil, err
 	}
-	ranked, err := discover.Rank(ctx, intent, list, d.embedder, limit)
+	ranked, err := discover.Rank(intent, list, limit), nil
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func TestDream_IsQueuedWhereItIsDue(t *testing.T) {
 	if _, err := p.RunUntilIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if runs, _, err := h.Memories.Dreams.List(t.Context(), "many", "", 10); err != nil || len(runs) != 1 || runs[0].Status != memory.DreamCompleted {
+	if runs, _, err := h.Memories.Dreams.List(t.Context(), "many", time.Time{}, "", 10); err != nil || len(runs) != 1 || runs[0].Status != memory.DreamCompleted {
 		t.Errorf("the runs are %+v, %v", runs, err)
 	}
 	if list := queued(); len(list) != 0 {

@@ -279,7 +279,6 @@ func (h *Host) build() (err error) {
 	c.Subscribers = append(slices.Clip(c.Subscribers), h.Jobs.Wake) // an entry may have queued a job
 	h.Snapshots = &inject.Repository{Writer: h.Journal, IDs: c.IDs, Purged: memory.Purged, Sessions: sessionTexts{}}
 	h.Plugins = &Plugins{config: c, closers: &h.closers, journal: h.Journal, policies: h.Policies, membership: h.Membership, ready: h.Ready}
-	h.Plugins.Callable = sync.OnceValues(h.Plugins.open)
 	h.Membership.journal, h.Membership.policies, h.Membership.plugins, h.Membership.runs, h.Membership.jobs = h.Journal, h.Policies, h.Plugins, h.Runs, h.Jobs
 	return h.buildMemories()
 }
@@ -291,6 +290,7 @@ func (h *Host) openStore() (opened <-chan struct{}) {
 		local := h.Storage.onDemand()
 		h.Store, opened = local, local.Opened()
 		h.closers.add(local.Close)
+		h.closers.add(h.Storage.reopenWhenFailed(local))
 	} else {
 		rooter := h.Storage.startRooter(h.Store)
 		h.closers.add(func() error { return rooter.Close(context.Background()) })
@@ -334,7 +334,7 @@ func (h *Host) buildMemories() error {
 	h.Evidence = &gate.Recorder{Writer: h.Journal, Memories: h.Memories}
 	h.Injections = h.Prompts.builder(h.Snapshots)
 	h.Dreams = &Dreams{c, h.Databases, embedder, h.Memories, h.Jobs, h.Reflections}
-	h.Discoveries = &Discoveries{runs: h.Runs, embedder: embedder}
+	h.Discoveries = &Discoveries{runs: h.Runs}
 	h.Runner = &Runner{
 		config: c, runs: h.Runs, replies: replies, plugins: h.Plugins, policies: h.Policies, memories: h.Memories, evidence: h.Evidence,
 		injections: h.Injections, tenants: h.Tenants, ended: &h.Discoveries.ended,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/inject/policytext"
 	"github.com/reflectory/reflectory/core/inject/rolemix"
@@ -21,20 +22,17 @@ func (p *Prompts) builder(to *inject.Repository) *inject.Builder {
 	return &inject.Builder{
 		Repository: to, Recaller: p.memories, Decider: p.policies, Clock: p.config.Clock,
 		Standing: policytext.Source{Files: p.source(PromptPolicyDir)}, Sources: []inject.Source{knowledgeSource{p}, session}, Sessions: session,
-		Roles: &rolemix.Mixer{Files: p.source(RoleMixDir)}, Begin: session.begin, Salt: p.salt,
+		Roles: &rolemix.Mixer{Files: p.source(RoleMixDir)}, Begin: session.begin, Memory: p.memory,
 	}
 }
 
-// salt is the salt of a memory; "" if the memory doesn't exist.
-func (p *Prompts) salt(ctx context.Context, memoryID string) (string, error) {
-	m, err := p.memories.Get(ctx, memoryID)
+// memory is a memory; nil if it doesn't exist.
+func (p *Prompts) memory(ctx context.Context, id string) (*core.Memory, error) {
+	m, err := p.memories.Get(ctx, id)
 	if sdk.CodeOf(err) == sdk.NotFound {
-		return "", nil
+		return nil, nil //nolint:nilnil // none is no error
 	}
-	if err != nil {
-		return "", err
-	}
-	return m.Salt, nil
+	return m, err
 }
 
 // knowledgeSource recalls knowledge for a turn.
@@ -45,16 +43,18 @@ func (s knowledgeSource) Blocks(ctx context.Context, t *inject.Turn) ([]inject.D
 	if t.Query == "" {
 		return nil, nil
 	}
-	found, err := s.prompts.memories.Knowledge.Recall(ctx, &memory.KnowledgeQuery{Query: t.Query, Namespace: t.Namespace, Limit: injectedKnowledge})
+	found, err := s.prompts.memories.Knowledge.Recall(ctx, &memory.KnowledgeQuery{Query: t.Query, Namespace: t.Namespace, Limit: injectedKnowledge, ForPrompt: true})
 	if err != nil {
 		return nil, err
 	}
 	drafts := make([]inject.Draft, len(found))
 	for i := range found {
 		k := found[i].Knowledge
-		salt, err := s.prompts.salt(ctx, k.PromotedFrom)
-		if err != nil {
+		salt := ""
+		if m, err := s.prompts.memory(ctx, k.PromotedFrom); err != nil {
 			return nil, err
+		} else if m != nil {
+			salt = m.Salt
 		}
 		drafts[i] = inject.RecalledKnowledge(k, salt, i)
 	}

@@ -32,8 +32,7 @@ type PluginSummary struct {
 	Granted []string `json:"granted"`
 	// Digest is the SHA-256 over the files that the lock pins; "" for a plugin in development.
 	Digest string `json:"digest,omitempty"`
-	// Signer is the key that signed it; "" if it needs no signature.
-	Signer string `json:"signer,omitempty"`
+	install.Signed
 	// Problem is the reason why it can't run.
 	Problem *core.ErrorInfo `json:"problem,omitempty"`
 	// Health is how its instances are doing; nil until something called a plugin of this host.
@@ -48,7 +47,7 @@ func Summarize(p *install.Plugin) PluginSummary {
 		s.Granted = append(s.Granted, p.Package.Capabilities.List()...)
 	}
 	if p.Locked != nil {
-		s.Granted, s.Signer = append([]string{}, p.Locked.Granted.List()...), p.Locked.Signer
+		s.Granted, s.Signed = append([]string{}, p.Locked.Granted.List()...), p.Locked.Signed
 	}
 	s.Digest = p.Digest()
 	s.Problem = core.NewErrorInfo(p.Problem)

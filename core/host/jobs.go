@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -33,11 +35,22 @@ type Workers struct {
 
 // newJobs makes the queue.
 func (w *Workers) newJobs(to *journal.Writer, sole bool) (*job.Repository, error) {
-	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: w.notify, Progressed: w.progress.report}
+	o := job.Options{Exclusive: sole, Purged: memory.Purged, Notify: w.notify, Progressed: w.progress.report, Mark: markOfRun}
 	if w.config.shared() {
 		o.Time = store.Time
 	}
 	return job.New(to, w.config.IDs, o)
+}
+
+// markOfRun is how far the run of a job is.
+func markOfRun(r core.Reader, payload json.RawMessage) (string, error) {
+	var of struct {
+		RunID string `json:"run_id"`
+	}
+	if json.Unmarshal(payload, &of) != nil || of.RunID == "" {
+		return "", nil // the job has none, or its request was purged
+	}
+	return run.Mark(r, of.RunID)
 }
 
 // NewPool makes a pool of workers for the host's jobs, with a handler for each type. The
@@ -54,8 +67,9 @@ func (w *Workers) NewPool(handlers map[job.Type]job.Handler) (*job.Pool, error) 
 			handlers[t] = putBack(work)
 		}
 	}
+	limits := w.config.Settings.Limits()
 	o := job.PoolOptions{
-		Holder:   holder,
+		Holder: holder, Runs: int(limits.Runs), RunsPerUser: int(limits.RunsPerUser), RunsPerNamespace: int(limits.RunsPerNamespace),
 		Handlers: handlers, Report: func(err error) { w.config.warn(sdk.Wrap("work on jobs", err)) },
 	}
 	if w.config.shared() { // otherwise no job is taken from a live process

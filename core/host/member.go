@@ -75,6 +75,9 @@ func (m *Membership) Join(ctx context.Context, o JoinOptions) error {
 		Describe: func(r *store.HostRecord) {
 			policies, _ := m.policies.Active() // readiness reports why they can't be used
 			r.PolicyEpoch = policies.Epoch
+			if plugins := m.plugins.callable.Load(); plugins != nil {
+				r.Plugins = PinsOf(plugins.Set)
+			}
 		},
 		Looked: orphans.takeOverAll, Drained: func(ctx context.Context) { m.drained(ctx, o.Pool) },
 		Report: func(err error) { m.config.warn(sdk.Wrap("work with the other hosts", err)) },

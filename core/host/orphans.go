@@ -145,7 +145,10 @@ func (o *orphans) begin(held run.Held) {
 	o.running[held.RunID] = true
 	o.work.Go(func() {
 		err := o.of.plugins.checkRun(held)
-		if err == nil {
+		switch {
+		case held.Ends:
+			err = o.of.runs.Interrupt(o.ctx, &held)
+		case err == nil:
 			err = o.takeOver(o.ctx, held)
 		}
 		o.mu.Lock()

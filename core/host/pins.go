@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/workflow"
@@ -64,11 +66,44 @@ func (p *Plugins) checkPins(ctx context.Context, uses []workflow.PluginUse) erro
 		switch {
 		case found == nil:
 			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s is installed where the command was called, and the server on the data folder doesn't have it", use.Plugin).
-				WithHint("if it was added since the server was started, restart the server; otherwise start the server with the lock that pins it, or use another data folder").WithDetail("plugin", use.Plugin)
+				WithHint("start the server with the lock that pins it, or use another data folder").WithDetail("plugin", use.Plugin)
 		case pinOf(found) != want:
 			return sdk.Errorf(sdk.Conflict, LockDiffers, "plugin %s of the server on the data folder isn't the one that is installed where the command was called", use.Plugin).
 				WithHint("start the server again with the lock that is meant, or use another data folder").WithDetail("plugin", use.Plugin)
 		}
 	}
 	return nil
+}
+
+// checkVersions refuses plugins whose version isn't one that the workflow asks for. A plugin that
+// isn't installed is reported when it is called.
+func (p *Plugins) checkVersions(uses []workflow.PluginUse) error {
+	uses = slices.DeleteFunc(slices.Clone(uses), func(use workflow.PluginUse) bool { return len(use.Versions) == 0 })
+	if len(uses) == 0 {
+		return nil
+	}
+	plugins, err := p.Callable()
+	if err != nil {
+		return err
+	}
+	for _, use := range uses {
+		found := plugins.Set.Find(use.Plugin)
+		if found == nil || inRanges(found.Version, use.Versions) {
+			continue
+		}
+		wanted := strings.Join(use.Versions, " and ")
+		refused := sdk.Errorf(sdk.Incompatible, "plugin_version", "the workflow asks for plugin %s %s, and version %s is installed", use.Plugin, wanted, found.Version).
+			WithDetail("plugin", use.Plugin).WithDetail("wanted", use.Versions).WithDetail("installed", found.Version)
+		for _, other := range plugins.Set.Plugins() {
+			if install.BareName(other.Name) == install.BareName(use.Plugin) && inRanges(other.Version, use.Versions) {
+				return refused.WithHint("version %s is installed too: write plugin: %s", other.Version, other.Name)
+			}
+		}
+		return refused.WithHint("add a version that will do; --side-by-side keeps the installed one, for other workflows").WithAction("plugin add", "path", nil)
+	}
+	return nil
+}
+
+func inRanges(version string, ranges []string) bool {
+	return !slices.ContainsFunc(ranges, func(r string) bool { return !workflow.InRange(version, r) })
 }

@@ -44,18 +44,21 @@ const (
 // Plugins are the plugins of a host: which are installed, which of them hosts of a store should
 // have, and what a call of them may use.
 type Plugins struct {
-	// Callable makes the installed plugins callable, once for all calls. If the lock or the trust
-	// file can't be read, each call returns that error.
-	Callable func() (*CallablePlugins, error)
-
 	config     *Config
 	closers    *closers
 	journal    *journal.Writer
 	policies   *Policies
 	membership *Membership
-	ready      func(context.Context) error     // [Host.Ready]
-	recall     *memory.Recaller                // for calls of a run
-	callable   atomic.Pointer[CallablePlugins] // nil until they have been made callable
+	ready      func(context.Context) error // [Host.Ready]
+	recall     *memory.Recaller            // for calls of a run
+	// callable are the plugins of new calls; nil until they have been made callable. mu makes one
+	// opening at a time, of the files' version in generation.
+	callable   atomic.Pointer[CallablePlugins]
+	mu         sync.Mutex
+	opened     bool
+	failure    error
+	generation uint64
+	retired    sync.WaitGroup // the closing of earlier callable plugins
 	// lockEpoch is the epoch of the newest pushed lock of plugins that this host has seen.
 	lockEpoch atomic.Uint64
 	namedKeys sync.Map // the variables that warnOfKeys has named
@@ -71,12 +74,19 @@ type CallablePlugins struct {
 	drivers  *Drivers
 	services *services.Host
 	logs     *logfile.Files
+
+	users  sync.WaitGroup // the runs and other calls that began with these
+	closed sync.Once
+	err    error // of closing
 }
 
 // Close stops the plugins, then what they used, and removes the files that they were
-// started from.
+// started from. It is idempotent.
 func (p *CallablePlugins) Close() error {
-	return errors.Join(p.Supervisor.Close(), p.drivers.Close(), p.services.Close(), p.logs.Close(), p.Set.Close())
+	p.closed.Do(func() {
+		p.err = errors.Join(p.Supervisor.Close(), p.drivers.Close(), p.services.Close(), p.logs.Close(), p.Set.Close())
+	})
+	return p.err
 }
 
 // open reads which plugins are installed and makes them callable. It starts none.
@@ -87,14 +97,13 @@ func (p *Plugins) open() (*CallablePlugins, error) {
 	}
 	callable, err := NewCallablePlugins(PluginOptions{
 		Settings: p.config.Settings, Set: set, Installed: Granted(p.config.Settings, set.Installed(), p.config.Getenv),
-		Admit: p.policies.admit(set, p.ready), Before: p.membership.beforeCall, Log: p.config.PluginLogs, Notices: p.config.Notices,
+		Admit: p.policies.admit(set, p.ready), Before: p.membership.beforeCall, Getenv: p.config.Getenv, Log: p.config.PluginLogs, Notices: p.config.Notices,
 		Observe: p.config.Observe,
 	})
 	if err != nil {
 		return nil, errors.Join(err, set.Close())
 	}
 	p.closers.add(callable.Close)
-	p.callable.Store(callable)
 	return callable, nil
 }
 
@@ -109,6 +118,8 @@ type PluginOptions struct {
 	Admit func(context.Context, plugin.Installed) error
 	// Before is called before each call: see [plugin.Options].
 	Before func(context.Context) error
+	// Getenv reads the variables that programs are granted. Nil is none.
+	Getenv func(string) string
 	// Log receives what plugins write, in addition to their log files, and Notices receives what
 	// the operator should know.
 	Log     func(plugin.LogLine)
@@ -121,7 +132,7 @@ type PluginOptions struct {
 func NewCallablePlugins(o PluginOptions) (*CallablePlugins, error) {
 	p := &CallablePlugins{Set: o.Set, logs: logfile.New(logfile.Options{Dir: PluginLogDir(o.Settings)})}
 	log := keepLog(p.logs, o.Log, o.Notices)
-	p.services = services.New(services.Options{Log: log})
+	p.services = services.New(services.Options{Log: log, Exec: programs(o.Settings, o.Getenv)})
 	var err error
 	if p.drivers, err = OpenDrivers(o.Settings, o.Installed, DriverOptions{Log: log, Services: p.services, Warn: func(err error) { warn(o.Notices, err) }}); err != nil {
 		return nil, errors.Join(err, p.services.Close(), p.logs.Close())
@@ -241,6 +252,9 @@ type Need struct {
 	// RunID is the run of the call; "" if there is none. The run's memories may be
 	// recalled.
 	RunID string
+	// Folder is the workflow's folder on this machine, which programs may work on a copy of; "" is
+	// none.
+	Folder string
 }
 
 // Scope travels with every call of plugins that is made for one purpose, such as a run.
@@ -255,6 +269,9 @@ func (p *Plugins) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	if err := p.checkLock(ctx, need.Uses); err != nil {
 		return nil, err
 	}
+	if err := p.checkVersions(need.Uses); err != nil {
+		return nil, err
+	}
 	if err := p.checkKeys(ctx, uses); err != nil {
 		return nil, err
 	}
@@ -264,7 +281,7 @@ func (p *Plugins) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	if err := p.checkEndpoints(uses); err != nil {
 		return nil, err
 	}
-	s := &plugin.Scope{Namespace: need.Namespace, RunID: need.RunID, Env: map[string][]string{}}
+	s := &plugin.Scope{Namespace: need.Namespace, RunID: need.RunID, Folder: need.Folder, Env: map[string][]string{}}
 	for _, use := range uses {
 		pairs := environment(use.EnvNames, p.config.Getenv)
 		p.warnOfKeys(pairs)
@@ -279,14 +296,19 @@ func (p *Plugins) Scope(ctx context.Context, need Need) (*plugin.Scope, error) {
 	return s, nil
 }
 
-// scoped makes the plugins callable with a [Plugins.Scope], which the context has.
-func (p *Plugins) scoped(ctx context.Context, need Need) (*CallablePlugins, context.Context, error) {
-	plugins, err := p.Callable()
-	if err != nil {
-		return nil, nil, err
+// scoped makes the plugins callable with a [Plugins.Scope], which the context has. They stay callable
+// until release is called; it must be called unless there is an error.
+func (p *Plugins) scoped(ctx context.Context, need Need) (plugins *CallablePlugins, scoped context.Context, release func(), err error) {
+	p.refresh()
+	if plugins, release, err = p.hold(); err != nil {
+		return nil, nil, nil, err
 	}
 	scope, err := p.Scope(ctx, need)
-	return plugins, plugin.WithScope(ctx, scope), err
+	if err != nil {
+		release()
+		return nil, nil, nil, err
+	}
+	return plugins, plugin.WithScope(ctx, scope), release, nil
 }
 
 // modelUse is what the model behind llm.complete needs from the host.
@@ -364,7 +386,7 @@ func (p *Plugins) checkKeys(ctx context.Context, uses []workflow.PluginUse) erro
 				continue
 			}
 			return sdk.Errorf(sdk.Denied, "secret_denied", "the workflow sends the variable %s to %s, which this host doesn't allow", core.Cut(key.EnvName), core.Cut(endpoint)).
-				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [{host: %q, key_env: %s}]}}%s", core.Cut(endpoint), core.Cut(key.EnvName), andRestart(p.config)).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [{host: %q, key_env: %s}]}}", core.Cut(endpoint), core.Cut(key.EnvName)).
 				WithDetail("variable", core.Cut(key.EnvName)).WithDetail("endpoint", core.Cut(endpoint))
 		}
 	}
@@ -381,8 +403,7 @@ func (p *Plugins) secretMissing(variable, plugin string) error {
 		WithHint("set it: export %s=…", variable).WithDetail("variable", variable)
 }
 
-// andRestart ends a hint that has settings or the lock changed: a server reads both when it is
-// started.
+// andRestart ends a hint that has settings changed that a server reads only when it is started.
 func andRestart(c *Config) string {
 	if c.Server == nil {
 		return ""
@@ -402,7 +423,7 @@ func (p *Plugins) checkEndpoints(uses []workflow.PluginUse) error {
 				continue // the plugin refuses an invalid URL
 			}
 			return sdk.Errorf(sdk.Denied, "llm_endpoint_denied", "the workflow asks a model at %s, which this host doesn't allow", endpoint).
-				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}%s", endpoint, andRestart(p.config)).
+				WithHint("to allow it, add to reflectory.yaml: settings: {llm: {endpoints: [%q]}}", endpoint).
 				WithDetail("endpoint", endpoint).WithDetail("allowed", allowed)
 		}
 	}

@@ -27,11 +27,14 @@ func (h *Host) Ready(ctx context.Context) error {
 }
 
 // Unready is the reason why a host that was ready accepts no requests now, as far as it
-// knows: its database has been unreachable for more than 5 s, another host has migrated it to
+// knows: its disk has refused a write or is full, its database has been unreachable for more than 5 s, another host has migrated it to
 // a newer format, the policies that were pushed last can't be used, the prompt policies or role
 // mixes of its data folder aren't the ones that were pushed, or a tenant's database has policies
 // or settings of * that differ from the main database's. It is nil if the host is ready. It sends no request, and doesn't wait.
 func (h *Host) Unready() error {
+	if err := h.Storage.Failed(); err != nil {
+		return err
+	}
 	if db := h.Storage.database(); db != nil {
 		if err := db.Newer(); err != nil {
 			return err

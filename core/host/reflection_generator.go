@@ -55,7 +55,12 @@ func (g pluginGenerator) Generate(ctx context.Context, ask *reflection.Ask) (*re
 
 // callModel calls the plugin.
 func (c *reflectionCall) callModel(ctx context.Context, target core.Target, key string, state json.RawMessage) (*reflection.Answer, error) {
-	answer, err := core.PluginGenerator(c.plugins, target).Generate(plugin.WithScope(ctx, c.scope), &sdk.GenerateRequest{
+	plugins, release, err := c.plugins.hold()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	answer, err := core.PluginGenerator(plugins, target).Generate(plugin.WithScope(ctx, c.scope), &sdk.GenerateRequest{
 		Call: sdk.Call{Role: sdk.RoleGenerate, IdempotencyKey: key}, State: state,
 	})
 	if err != nil {

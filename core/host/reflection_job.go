@@ -67,17 +67,18 @@ func (rs *Reflections) reflectors(namespace string) (reflection.Generator, refle
 
 // reflectionCall is a plugin, with the scope in which a namespace's reflections call it.
 type reflectionCall struct {
-	plugins *CallablePlugins
+	plugins *Plugins
 	target  core.Target
 	scope   *plugin.Scope
 }
 
 func (rs *Reflections) call(namespace string, target core.Target) (*reflectionCall, error) {
-	plugins, scoped, err := rs.plugins.scoped(context.Background(), Need{LLM: rs.config.Settings.LLM(), Namespace: namespace})
+	rs.plugins.refresh()
+	scope, err := rs.plugins.Scope(context.Background(), Need{LLM: rs.config.Settings.LLM(), Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
-	return &reflectionCall{plugins, target, plugin.ScopeOf(scoped)}, nil
+	return &reflectionCall{rs.plugins, target, scope}, nil
 }
 
 // judge asks an evaluator whether two texts mean the same: a valid verdict means yes.
@@ -99,7 +100,12 @@ func (rs *Reflections) judge(namespace, name string) (judge, error) {
 
 // Same implements [reflection.Judge].
 func (j judge) Same(ctx context.Context, a, b string) (bool, error) {
-	answer, err := core.PluginEvaluator(j.plugins, j.target).Evaluate(plugin.WithScope(ctx, j.scope), &sdk.EvaluateRequest{
+	plugins, release, err := j.plugins.hold()
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	answer, err := core.PluginEvaluator(plugins, j.target).Evaluate(plugin.WithScope(ctx, j.scope), &sdk.EvaluateRequest{
 		Call: sdk.Call{Role: sdk.RoleEvaluate}, Output: jsontext.MustEncode(map[string]string{"a": a, "b": b}),
 	})
 	if err != nil {

@@ -61,10 +61,11 @@ func (r *Runner) Replay(ctx context.Context, runID string, o ReplayOptions) (*Re
 		uses = append(uses, o.Evaluator.Plugins...)
 	}
 	namespace := cmp.Or(rec.run.Namespace, config.DefaultNamespace)
-	plugins, ctx, err := r.plugins.scoped(ctx, Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace})
+	plugins, ctx, release, err := r.plugins.scoped(ctx, Need{Uses: uses, LLM: rec.plan.LLM, Namespace: namespace, Folder: rec.run.Source.Folder})
 	if err != nil {
 		return nil, err
 	}
+	defer release()
 	result := &Replayed{RunID: rec.run.ID, Loops: []ReplayedLoop{}}
 	for _, l := range rec.loops {
 		var sent promptsSent
@@ -100,6 +101,9 @@ type recorded struct {
 func (r *Runner) recorded(ctx context.Context, runID string) (rec recorded, err error) {
 	if rec.run, err = r.runs.Find(ctx, runID); err != nil {
 		return rec, err
+	}
+	if isRequest(rec.run) {
+		return rec, notRepeatable("replayed", rec.run)
 	}
 	if rec.visits, err = r.runs.Visits(ctx, rec.run.ID); err != nil {
 		return rec, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/reflectory/reflectory/core"
@@ -68,6 +69,26 @@ func (r *Runner) Start(ctx context.Context, plan *workflow.Plan, run *core.Run, 
 	})
 }
 
+// Check is what Start would refuse before a run begins, without making one: the plugins of a plan
+// are started and check their configs, and nothing is asked of them. failing are the errors of
+// plugins that don't work, with which a run would end at their nodes.
+func (r *Runner) Check(ctx context.Context, plan *workflow.Plan, namespace string) (failing []error, err error) {
+	plugins, ctx, release, err := r.plugins.scoped(ctx, Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace})
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	r.config.Activity(StartingPlugins)
+	ready, err := prepare(ctx, &action.Actions{Plugins: plugins, Clock: r.config.Clock, Policy: r.policies, Namespace: namespace}, plan)
+	r.config.Activity("")
+	for _, node := range plan.Nodes {
+		if broken := ready.broken[node.Name]; broken != nil {
+			failing = append(failing, sdk.Wrap("node "+node.Name, broken))
+		}
+	}
+	return failing, err
+}
+
 // Resume continues a run that was killed, cancelled or failed, at the first step that it
 // didn't record. Its results are the same as Start's; if the run didn't continue, it
 // returns no run.
@@ -75,6 +96,9 @@ func (r *Runner) Resume(ctx context.Context, id string, o RunOptions) (*core.Run
 	run, err := r.runs.Find(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if isRequest(run) {
+		return nil, notRepeatable("resumed", run)
 	}
 	plan, err := workflow.Load(run.Source, LoadOptions())
 	if err != nil {
@@ -104,14 +128,24 @@ func (r *Runner) Resume(ctx context.Context, id string, o RunOptions) (*core.Run
 	return run, err
 }
 
+// isRequest reports whether a run is a request for a model, which has no workflow.
+func isRequest(r *core.Run) bool { return strings.HasPrefix(r.Workflow, run.GatewayPrefix) }
+
+// notRepeatable refuses to do with a request for a model what can be done with other runs.
+func notRepeatable(done string, r *core.Run) error {
+	return sdk.Errorf(sdk.Conflict, "run_of_gateway", "run %s is a request for model %s and can't be %s", r.ID, strings.TrimPrefix(r.Workflow, run.GatewayPrefix), done).
+		WithHint("look at its attempts").WithAction("runs show", "run", r.ID)
+}
+
 // execute checks a plan with its plugins, calls begin, which returns the recorded
 // progress, and runs the plan to its end.
 func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run, o RunOptions, begin func(context.Context, needs) (core.Progress, error)) error {
 	namespace := cmp.Or(run.Namespace, config.DefaultNamespace)
-	plugins, ctx, err := r.plugins.scoped(ctx, Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID})
+	plugins, ctx, release, err := r.plugins.scoped(ctx, Need{Uses: plan.Plugins(), LLM: plan.LLM, Namespace: namespace, RunID: run.ID, Folder: run.Source.Folder})
 	if err != nil {
 		return err
 	}
+	defer release()
 	memories := o.Memories
 	if memories == nil {
 		memories = sameDatabaseMemories{r.memories, r.tenants}

@@ -26,7 +26,9 @@ type Status struct {
 	Store   StoreStatus   `json:"store"`
 	Plugins PluginsStatus `json:"plugins"`
 	Sandbox Sandbox       `json:"sandbox"`
-	WASM    WASMStatus    `json:"wasm"`
+	// Programs are those of this machine that plugins may have run.
+	Programs ProgramsStatus `json:"programs"`
+	WASM     WASMStatus     `json:"wasm"`
 	// Server is how the host is reached, if it is a server.
 	Server *Server `json:"server,omitempty"`
 	// Problem is the reason why no host can be opened with these settings, such as invalid
@@ -75,6 +77,8 @@ type StoreStatus struct {
 	Folder string `json:"folder"`
 	Exists bool   `json:"exists"`
 	Bytes  int64  `json:"bytes"`
+	// State is failed if the host has the store open and it can't write: problem says why.
+	State string `json:"state,omitempty"`
 	// Durability is the durability with which this program opens it.
 	Durability config.Setting `json:"durability"`
 	// Holder is the program that has it open.
@@ -135,6 +139,9 @@ func (h *Host) Status() *Status {
 	if h.Config.Store != nil {
 		s.Store = StoreStatus{Exists: true, Durability: s.Store.Durability}
 	}
+	if err := h.Storage.Failed(); err != nil {
+		s.Store.State, s.Store.Problem = "failed", core.NewErrorInfo(err)
+	}
 	return s
 }
 
@@ -155,12 +162,13 @@ func UnopenedStatus(c *config.Config, program string, notices func(Notice)) *Sta
 		notices = func(Notice) {}
 	}
 	s := &Status{
-		Version: VersionOf(program),
-		Config:  ConfigStatus{File: c.File(), DataDir: c.DataDir, Sandbox: c.Sandbox},
-		Store:   StoreStatus{Folder: StoreDir(c), Durability: c.Durability},
-		Plugins: PluginsStatus{Lock: c.Lock.Value, List: []PluginStatus{}},
-		Sandbox: NewSandbox(c, sandbox.Probe()),
-		WASM:    WASMStatus{Folder: WASMCacheDir(c)},
+		Version:  VersionOf(program),
+		Config:   ConfigStatus{File: c.File(), DataDir: c.DataDir, Sandbox: c.Sandbox},
+		Store:    StoreStatus{Folder: StoreDir(c), Durability: c.Durability},
+		Plugins:  PluginsStatus{Lock: c.Lock.Value, List: []PluginStatus{}},
+		Sandbox:  NewSandbox(c, sandbox.Probe()),
+		Programs: programsStatus(c),
+		WASM:     WASMStatus{Folder: WASMCacheDir(c)},
 	}
 	if c.Shared() {
 		s.Store = StoreStatus{Exists: true, Durability: c.Durability}

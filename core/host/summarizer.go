@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/reflectory/reflectory/core"
@@ -65,21 +66,28 @@ func (s summarizer) pattern(ctx context.Context, m *core.Memory) (string, error)
 func (s summarizer) callModel(ctx context.Context, namespace, system, member string, data any) (text string, used sdk.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.SummaryTime)
 	defer cancel()
-	plugins, ctx, err := s.plugins.scoped(ctx, Need{LLM: s.llm, Namespace: namespace})
-	if err != nil {
-		return "", used, err
-	}
 	prompt := string(jsontext.MustEncode(data))
-	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: s.config.SummaryTime, Config: jsontext.MustEncode(map[string]any{
+	answer, err := s.plugins.AskModel(ctx, Need{LLM: s.llm, Namespace: namespace}, s.config.SummaryTime, map[string]any{
 		"llm": s.llm, "system": system, "prompt": prompt,
-	})}
-	question := &sdk.GenerateRequest{Call: sdk.Call{Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`)}
-	answer, err := core.PluginGenerator(plugins, target).Generate(ctx, question)
+	}, nil)
 	if err != nil {
 		return "", sdk.UsageOf(err), sdk.Wrap("ask the model of settings.summaries", err)
 	}
 	text, err = memberIn(answer.Output, member, prompt)
 	return text, answer.Usage, err
+}
+
+// AskModel calls a language model once, within a time, with a config of llm-eval. emit gets
+// the pieces of the reply as they come; without it, the reply isn't streamed.
+func (p *Plugins) AskModel(ctx context.Context, need Need, limit time.Duration, config map[string]any, emit func(string)) (*sdk.GenerateResponse, error) {
+	plugins, ctx, release, err := p.scoped(ctx, need)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	target := core.Target{Plugin: workflow.LLMPlugin, Timeout: limit, Config: jsontext.MustEncode(config)}
+	question := &sdk.GenerateRequest{Call: sdk.Call{Role: sdk.RoleGenerate}, State: json.RawMessage(`{}`), Emit: emit}
+	return core.PluginGenerator(plugins, target).Generate(ctx, question)
 }
 
 // failed reports what was done without the model's answer, and why there is no answer.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,8 @@ const (
 	maxPluginName = 256
 	// maxTokens and maxCost are more than any reflection needs.
 	maxTokens, maxCost = 1_000_000_000, 1_000_000
+	// maxPath is Linux's limit of a path, in bytes.
+	maxPath = 4096
 	// maxDebounce is a tenth of the longest time that a job waits.
 	maxDebounce = 2 * time.Hour
 )
@@ -139,7 +142,11 @@ func checkEndpoint(value string) *fault {
 func readWait(value string) (time.Duration, *fault) {
 	wait, err := time.ParseDuration(value)
 	if err != nil || wait < 0 || wait > maxLockWait {
-		return 0, &fault{says: "is not a time from 0s to " + maxLockWait.String(), hint: "write it with a unit, such as 2s or 500ms; 0s doesn't wait"}
+		hint := "write it with a unit, such as 2s or 500ms; 0s doesn't wait"
+		if seconds, err := strconv.ParseUint(value, 10, 16); err == nil {
+			hint = fmt.Sprintf("write it with a unit: %ds, or %dms", seconds, seconds)
+		}
+		return 0, &fault{says: "is not a time from 0s to " + maxLockWait.String(), hint: hint}
 	}
 	return wait, nil
 }
@@ -223,6 +230,37 @@ func checkPlugin(value string) *fault {
 	return nil
 }
 
+// checkProgram checks a program that may be run. A relative path would depend on the folder in which
+// the host was started.
+func checkProgram(value string) *fault {
+	if value == "" || len(value) > maxPath || strings.ContainsFunc(value, unicode.IsControl) || strings.Contains(value, ",") ||
+		strings.Contains(value, "/") && !isCleanPath(value) {
+		return &fault{says: "is neither the name of a program nor a clean absolute path", hint: "write a name, such as go, or a path, such as /opt/tools/bin/lint"}
+	}
+	return nil
+}
+
+// checkFolder checks a folder that programs can read.
+func checkFolder(value string) *fault {
+	if len(value) > maxPath || strings.ContainsFunc(value, unicode.IsControl) || strings.Contains(value, ",") || !isCleanPath(value) {
+		return &fault{says: "isn't a clean absolute path below /", hint: "write a folder, such as /usr/local/go; the whole file system can't be granted"}
+	}
+	return nil
+}
+
+func isCleanPath(path string) bool {
+	return filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"
+}
+
+func checkVariable(value string) *fault {
+	if !variableForm().MatchString(value) || strings.HasPrefix(strings.ToUpper(value), "REFLECTORY_") {
+		return &fault{says: "isn't the name of a variable that programs may get", hint: "name a variable, such as GOFLAGS; those of this program, which begin with REFLECTORY_, stay its own"}
+	}
+	return nil
+}
+
+var variableForm = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
 func checkObject(value string) *fault {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &object); err != nil || object == nil {
@@ -290,6 +328,9 @@ func checkKeyEnv(value string) *fault {
 // checkServer refuses a server to which a token would be sent unencrypted.
 func checkServer(value string) *fault {
 	const hint = "write it like https://host.example.org:7842"
+	if !strings.ContainsAny(value, "@/") {
+		return &fault{says: "is no URL", hint: "write it as http://" + value + " if it is on this machine, and with https:// otherwise"}
+	}
 	u, err := url.Parse(value)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":

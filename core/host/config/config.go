@@ -15,17 +15,19 @@ import (
 // Config is the settings of a host, checked. Each value comes from a flag, else the
 // environment, else reflectory.yaml, else its default. [Load] makes one; the [Definition]
 // of each setting says what it means, with units and limits. A Config doesn't change once
-// it is loaded, so it may be copied and used concurrently.
+// it is loaded, except by [Config.Refresh]; it may be copied, and used concurrently.
 type Config struct {
 	// Where data is kept.
 	DataDir, PluginDir, Lock, TrustFile, PolicyDir, BackupDir Setting
 	// Plugins, and what they may reach.
 	DevPlugins, LLMEndpoints, Sandbox Setting
+	// Which programs of this machine plugins may have run.
+	CommandsAllow, CommandsRead, CommandsEnv Setting
 	// How vectors of memories, and summaries of promoted memories and old turns, are made.
 	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
-	SummariesModel, SummariesURL, SummariesKeyEnv                    Setting
+	SummariesModel, SummariesURL, SummariesProvider, SummariesKeyEnv Setting
 	// What makes insights of what was observed.
-	LLMModel, LLMURL, LLMKeyEnv                                              Setting
+	LLMModel, LLMURL, LLMProvider, LLMKeyEnv, LLMRefuses                     Setting
 	ReflectionGenerator, ReflectionConfig, ReflectionScript, ReflectionJudge Setting
 	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// What passes of housekeeping do.
@@ -40,20 +42,28 @@ type Config struct {
 	// server here.
 	Server, ServerCA                                                          Setting
 	OIDCIssuer, OIDCAudience, OIDCSubject, OIDCGrants, OIDCClient, OIDCScopes Setting
+	// How others reach a server here.
+	Listen, TLSCert, TLSKey, ACMEName, ACMEDirectory, TLSByProxy, Hosts Setting
 	// What callers of a server here may send and hold open.
 	LimitBody, LimitImportBody, LimitHeaders, LimitJSONDepth   Setting
 	LimitHeaderTime, LimitBodyTime, LimitIdleTime              Setting
 	LimitRequests, LimitWrites, LimitFailedLogins, LimitAtOnce Setting
-	LimitConnections, LimitStreams, LimitSubjectStreams        Setting
+	// What the gateway does with requests while they can't be recorded.
+	GatewayUnrecorded                 Setting
+	LimitGateway, LimitConnections    Setting
+	LimitStreams, LimitSubjectStreams Setting
+	// How many runs are worked on at once.
+	LimitRuns, LimitRunsPerUser, LimitRunsPerNamespace Setting
 	// How other machines are reached.
 	HTTPSProxy, HTTPProxy, NoProxy, CertFile, CertDir, LLMCA Setting
 	// The namespace of runs, the agent, and which logs are shown.
-	Namespace, Agent, LogLevel Setting
+	Namespace, Agent, LogLevel, Capture Setting
 	// Folders whose files count, regardless of their owner.
 	SafeDirs Setting
 
 	file  string // reflectory.yaml; "" if there is none
 	typed typed
+	live  *live // what [Config.Refresh] changes; nil in a Config that wasn't loaded
 }
 
 // Setting is a value and where it comes from: "flag --x", "environment X", a file's
@@ -71,20 +81,16 @@ func (s Setting) IsDefault() bool { return s.Origin == OriginDefault }
 
 // typed are the values that aren't text, parsed once.
 type typed struct {
-	replacing      map[string]bool
-	dev, endpoints []string
-	keys           map[endpointKey]bool
-	grants         []access.Grant
-	dims           int
-	depthBoost     float64
-	keep           Keep
-	lockWait       time.Duration
-	storeWait      time.Duration
-	databases      []Database
-	reflection     Reflection
-	dream          dream.Options
-	network        *outbound.Network
-	trust          trust
+	reloadable
+	grants     []access.Grant
+	dims       int
+	depthBoost float64
+	lockWait   time.Duration
+	storeWait  time.Duration
+	databases  []Database
+	reflection Reflection
+	network    *outbound.Network
+	trust      trust
 }
 
 // Reflection bounds reflections.
@@ -104,22 +110,29 @@ type Keep struct{ Decisions, Runs time.Duration }
 func (c *Config) File() string { return c.file }
 
 // Dev are the folders of the plugins that run unlocked, from DevPlugins.
-func (c *Config) Dev() []string { return slices.Clone(c.typed.dev) }
+func (c *Config) Dev() []string { return slices.Clone(c.now().dev) }
 
 // DevReplacing are the folders of Dev whose entry has replace: true, so that they may take the place of
 // a plugin that comes with the program.
-func (c *Config) DevReplacing() map[string]bool { return maps.Clone(c.typed.replacing) }
+func (c *Config) DevReplacing() map[string]bool { return maps.Clone(c.now().replacing) }
 
 // Endpoints are where models may be called, each as host:port: the well-known ones and,
 // from LLMEndpoints, the operator's.
-func (c *Config) Endpoints() []string { return slices.Clone(c.typed.endpoints) }
+func (c *Config) Endpoints() []string { return slices.Clone(c.now().endpoints) }
 
 // MaySend reports whether callers of a server may have the value of a variable sent to an endpoint,
 // given as host:port: LLMEndpoints names them together, or they are the endpoint and the variable of
 // the settings' own models.
 func (c *Config) MaySend(endpoint, keyEnv string) bool {
-	return c.typed.keys[endpointKey{endpoint, keyEnv}]
+	return c.now().keys[endpointKey{endpoint, keyEnv}]
 }
+
+// Commands are the programs that plugins may have run, the folders that those read, and the variables
+// that they get, from CommandsAllow, CommandsRead and CommandsEnv.
+func (c *Config) Commands() Commands { return c.now().commands }
+
+// Commands are what the operator grants to programs.
+type Commands struct{ Allow, Read, Env []string }
 
 // Grants are the parsed OIDCGrants: the rights of people whom the OpenID Connect issuer
 // identifies.
@@ -132,7 +145,7 @@ func (c *Config) OIDCScopeList() []string { return list(c.OIDCScopes.Value) }
 func (c *Config) DepthBoost() float64 { return c.typed.depthBoost }
 
 // Keep is how long decisions and runs are kept, from KeepDecisions and KeepRuns.
-func (c *Config) Keep() Keep { return c.typed.keep }
+func (c *Config) Keep() Keep { return c.now().keep }
 
 // Reflection bounds reflections, from ReflectionMaxTokens, ReflectionMaxCostUSD and
 // ReflectionDebounce.
@@ -140,7 +153,7 @@ func (c *Config) Reflection() Reflection { return c.typed.reflection }
 
 // Dream has the defaults of housekeeping passes, from the settings of dream; the zero value
 // if none is set.
-func (c *Config) Dream() dream.Options { return c.typed.dream }
+func (c *Config) Dream() dream.Options { return c.now().dream }
 
 // Network is how other machines are reached, from HTTPSProxy, HTTPProxy, NoProxy, CertFile,
 // CertDir and LLMCA.

@@ -19,7 +19,7 @@ func (c *Config) MakeDataDir() error {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return dataDirError(dir, "it can't be made in "+existing(dir), err)
+		return dataDirError(dir, "it can't be made in "+Existing(dir), err)
 	}
 	return c.typed.trust.check("the data folder", dir)
 }
@@ -55,8 +55,8 @@ func CheckDataDir(dir string) error {
 	return nil
 }
 
-// existing is the part of a path that exists.
-func existing(dir string) string {
+// Existing is the part of a path that exists: the folder in which the rest would be made.
+func Existing(dir string) string {
 	there := "."
 	for _, part := range parts(dir) {
 		if _, err := os.Lstat(part); err != nil {

@@ -20,14 +20,18 @@ type Limits struct {
 	// a second, with bursts of twice that. FailedLogins is how many wrong credentials an address may
 	// send in a minute.
 	Requests, Writes, FailedLogins float64
-	// AtOnce is how many requests are worked on at once, Connections how many connections are open,
+	// Runs is how many runs are worked on at once, RunsPerUser how many of them may be one user's, and
+	// RunsPerNamespace how many may be in one namespace; 0 is no limit for the last two.
+	Runs, RunsPerUser, RunsPerNamespace int64
+	// AtOnce is how many requests are worked on at once, Gateway how many to models, Connections how many connections are open,
 	// Streams how many streams of events, and SubjectStreams how many of them a subject has.
-	AtOnce, Connections, Streams, SubjectStreams int64
+	AtOnce, Gateway, Connections, Streams, SubjectStreams int64
 }
 
 // limit is one of the limits.
 type limit struct {
 	name, doc   string
+	flag        string  // of serve; "" if it has none
 	standard    float64 // in seconds for a time
 	least, most float64
 	count       func(*Limits) *int64 // exactly one of these three is set
@@ -51,7 +55,11 @@ func serverLimits() []limit {
 		{name: "writes", doc: "writing requests that a subject may make in a second, in bursts of twice that", standard: 60, least: 1, most: 1e6, rate: func(l *Limits) *float64 { return &l.Writes }, setting: func(c *Config) *Setting { return &c.LimitWrites }},
 		{name: "failed_logins", doc: "wrong credentials that an address may send in a minute", standard: 10, least: 1, most: 1e6, rate: func(l *Limits) *float64 { return &l.FailedLogins }, setting: func(c *Config) *Setting { return &c.LimitFailedLogins }},
 		{name: "at_once", doc: "requests that are worked on at once; tenants take turns for the next", standard: 64, least: 2, most: 1 << 16, count: func(l *Limits) *int64 { return &l.AtOnce }, setting: func(c *Config) *Setting { return &c.LimitAtOnce }},
+		{name: "gateway", doc: "requests to models that are worked on at once; tenants, and their users, take turns for the next", standard: 256, least: 2, most: 1 << 16, count: func(l *Limits) *int64 { return &l.Gateway }, setting: func(c *Config) *Setting { return &c.LimitGateway }},
 		{name: "connections", doc: "connections that are open at once", standard: 2000, least: 2, most: 1 << 20, count: func(l *Limits) *int64 { return &l.Connections }, setting: func(c *Config) *Setting { return &c.LimitConnections }},
+		{name: "runs", flag: "runs", doc: "runs that are worked on at once; tenants, and their users, take turns for the next", standard: 32, least: 1, most: 1000, count: func(l *Limits) *int64 { return &l.Runs }, setting: func(c *Config) *Setting { return &c.LimitRuns }},
+		{name: "runs_per_user", doc: "runs of a user that are worked on at once; 0 is no limit", standard: 8, least: 0, most: 1000, count: func(l *Limits) *int64 { return &l.RunsPerUser }, setting: func(c *Config) *Setting { return &c.LimitRunsPerUser }},
+		{name: "runs_per_namespace", doc: "runs in a namespace that are worked on at once; 0 is no limit", standard: 0, least: 0, most: 1000, count: func(l *Limits) *int64 { return &l.RunsPerNamespace }, setting: func(c *Config) *Setting { return &c.LimitRunsPerNamespace }},
 		{name: "streams", doc: "streams of events that are open at once", standard: 1000, least: 2, most: 1 << 20, count: func(l *Limits) *int64 { return &l.Streams }, setting: func(c *Config) *Setting { return &c.LimitStreams }},
 		{name: "subject_streams", doc: "streams of events that a subject has open at once", standard: 16, least: 1, most: 1 << 20, count: func(l *Limits) *int64 { return &l.SubjectStreams }, setting: func(c *Config) *Setting { return &c.LimitSubjectStreams }},
 	}
@@ -61,7 +69,7 @@ func serverLimits() []limit {
 func limitSettings() (settings []Definition) {
 	for _, l := range serverLimits() {
 		d := Definition{
-			Name: "limits_" + l.name, Key: "limits." + l.name, Default: l.text(l.standard),
+			Name: "limits_" + l.name, Flag: l.flag, Key: "limits." + l.name, Default: l.text(l.standard),
 			Doc:   fmt.Sprintf("%s, %s to %s", l.doc, l.text(l.least), l.text(l.most)),
 			field: l.setting,
 			check: func(value string) *fault { _, f := l.read(value); return f },

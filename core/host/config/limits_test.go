@@ -42,10 +42,17 @@ func TestLimits_FromTheFile(t *testing.T) {
 		{"failed_logins", "3", func(l config.Limits) any { return l.FailedLogins }, 3.0},
 		{"at_once", "8", func(l config.Limits) any { return l.AtOnce }, int64(8)},
 		{"at_once", "1", nil, nil},
+		{"gateway", "300", func(l config.Limits) any { return l.Gateway }, int64(300)},
+		{"gateway", "70000", nil, nil},
 		{"connections", "100", func(l config.Limits) any { return l.Connections }, int64(100)},
 		{"streams", "10", func(l config.Limits) any { return l.Streams }, int64(10)},
 		{"subject_streams", "2", func(l config.Limits) any { return l.SubjectStreams }, int64(2)},
 		{"bodies", "2", nil, nil},
+		{"runs", "4", func(l config.Limits) any { return l.Runs }, int64(4)},
+		{"runs", "0", nil, nil}, {"runs", "1001", nil, nil}, {"runs", "2.5", nil, nil},
+		{"runs_per_user", "0", func(l config.Limits) any { return l.RunsPerUser }, int64(0)},
+		{"runs_per_user", "-1", nil, nil},
+		{"runs_per_namespace", "3", func(l config.Limits) any { return l.RunsPerNamespace }, int64(3)},
 	} {
 		cfg, _, err := load(t, "limits:\n  "+c.limit+": "+c.value+"\n", nil, nil)
 		switch {

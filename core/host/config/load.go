@@ -63,7 +63,8 @@ func Load(from Sources) (*Config, error) {
 	if err := invalid(slices.Concat(l.fileProblems.List(), l.others)); err != nil {
 		return nil, err
 	}
-	c.typed = typed{dev: l.file["dev_plugins"].list, replacing: l.file["dev_plugins"].replacing, endpoints: append(knownEndpoints(), hostsOf(list(c.LLMEndpoints.Value))...)}
+	c.typed = typed{reloadable: reloadable{dev: l.file["dev_plugins"].list, replacing: l.file["dev_plugins"].replacing, endpoints: append(knownEndpoints(), hostsOf(list(c.LLMEndpoints.Value))...)}}
+	c.typed.commands = Commands{Allow: l.file["commands_allow"].list, Read: l.file["commands_read"].list, Env: l.file["commands_env"].list}
 	c.typed.keys = c.keys()
 	c.typed.dims, _ = readDims(c.EmbeddingsDims.Value) // these were checked
 	c.typed.depthBoost, _ = readBoost(c.RecallDepthBoost.Value)
@@ -86,6 +87,7 @@ func Load(from Sources) (*Config, error) {
 	if err := c.checkTrust(l.settings); err != nil {
 		return nil, err
 	}
+	c.live = &live{from: from, files: c.stamp(from), values: c.values()}
 	return c, nil
 }
 

@@ -109,7 +109,7 @@ plugins: [{path: a}]
 	if diff := cmp.Diff(want, problems(t, err)); diff != "" {
 		t.Error(diff)
 	}
-	if hint := sdk.AsError(err).Hint; !strings.Contains(hint, "settings: {llm: {endpoints, model, base_url, api_key_env, ca}, embeddings: {model, base_url, api_key_env, dims}") {
+	if hint := sdk.AsError(err).Hint; !strings.Contains(hint, "settings: {llm: {endpoints, model, base_url, provider, api_key_env, dialect: {refuses}, ca}, embeddings: {model, base_url, api_key_env, dims}") {
 		t.Errorf("hint %q", hint)
 	}
 	if !config.OutsideFile(err) {
@@ -223,7 +223,7 @@ func TestConfig_HasValuesThatArentText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434", "llm.example.org:1", "h:2"}; !slices.Equal(c.Endpoints(), want) {
+	if want := []string{"api.openai.com:443", "api.anthropic.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434", "llm.example.org:1", "h:2"}; !slices.Equal(c.Endpoints(), want) {
 		t.Errorf("endpoints %q", c.Endpoints())
 	}
 	if c.LockTime() != 500*time.Millisecond || c.DepthBoost() != 1.5 || c.Keep() != (config.Keep{Decisions: 90 * 24 * time.Hour, Runs: 36 * time.Hour}) {
@@ -235,6 +235,14 @@ func TestConfig_HasValuesThatArentText(t *testing.T) {
 	}
 	if got := string(c.SummariesLLM()); got != `{"api_key_env":"KEY","base_url":"https://h:2/v1","model":"s","provider":"openai"}` {
 		t.Errorf("summaries %s", got)
+	}
+	other := map[string]string{
+		"REFLECTORY_SUMMARIES_MODEL": "s", "REFLECTORY_SUMMARIES_URL": "http://127.0.0.1:11434", "REFLECTORY_SUMMARIES_PROVIDER": "ollama",
+		"REFLECTORY_LLM_MODEL": "r", "REFLECTORY_LLM_URL": "https://api.anthropic.com", "REFLECTORY_LLM_PROVIDER": "anthropic",
+	}
+	if c, _, err := load(t, "", other, nil); err != nil || string(c.SummariesLLM()) != `{"base_url":"http://127.0.0.1:11434","model":"s","provider":"ollama"}` ||
+		string(c.LLM()) != `{"base_url":"https://api.anthropic.com","model":"r","provider":"anthropic"}` {
+		t.Errorf("providers: %+v, %v", c, err)
 	}
 	if c, _, err := load(t, "", nil, nil); err != nil || !c.LocalEmbeddings() || c.SummariesLLM() != nil || c.DepthBoost() != 1 || c.LockTime() != 2*time.Second || c.Keep() != (config.Keep{}) {
 		t.Errorf("by default: %+v, %v", c, err)

@@ -9,16 +9,17 @@ import (
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/memory/embed"
 	"github.com/reflectory/reflectory/core/memory/embed/openai"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // NoModel is the setting for no model: then a summary is the title and the beginning of the
 // content, and there are no reflections.
 const NoModel = "none"
 
-// knownEndpoints need no entry in settings.llm: the endpoints of OpenAI, and of Ollama on
-// this machine.
+// knownEndpoints need no entry in settings.llm: the endpoints of OpenAI, of Anthropic, and of
+// Ollama on this machine.
 func knownEndpoints() []string {
-	return []string{"api.openai.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
+	return []string{"api.openai.com:443", "api.anthropic.com:443", "localhost:11434", "127.0.0.1:11434", "[::1]:11434"}
 }
 
 // LocalEmbeddings reports whether vectors are made in this process, without a network.
@@ -39,19 +40,24 @@ func (c *Config) EmbeddingsOptions(getenv func(string) string) openai.Options {
 // SummariesLLM is the model that summarizes promoted memories and old turns, in the form of a
 // workflow's settings.llm; nil if there is none.
 func (c *Config) SummariesLLM() json.RawMessage {
-	return asked(c.SummariesModel, c.SummariesURL, c.SummariesKeyEnv)
+	return c.asked(c.SummariesModel, c.SummariesURL, c.SummariesProvider, c.SummariesKeyEnv)
 }
 
 // LLM is the model that reflects on what was observed, as the settings.llm of a workflow
 // names one; nil if none does.
-func (c *Config) LLM() json.RawMessage { return asked(c.LLMModel, c.LLMURL, c.LLMKeyEnv) }
+func (c *Config) LLM() json.RawMessage {
+	return c.asked(c.LLMModel, c.LLMURL, c.LLMProvider, c.LLMKeyEnv)
+}
 
-// asked names a model at an endpoint; nil is none.
-func asked(model, url, keyEnv Setting) json.RawMessage {
+// asked names a model at an endpoint, with what it is known to refuse; nil is none.
+func (c *Config) asked(model, url, provider, keyEnv Setting) json.RawMessage {
 	if model.Value == NoModel {
 		return nil
 	}
-	llm := map[string]string{"provider": "openai", "base_url": url.Value, "model": model.Value}
+	llm := map[string]any{"provider": provider.Value, "base_url": url.Value, "model": model.Value}
+	if refuses := list(c.LLMRefuses.Value); len(refuses) > 0 && model.Value == c.LLMModel.Value && url.Value == c.LLMURL.Value {
+		llm["dialect"] = map[string]any{"refuses": refuses}
+	}
 	if keyEnv.Value != "" {
 		llm["api_key_env"] = keyEnv.Value
 	}
@@ -84,6 +90,15 @@ func hostsOf(items []string) []string {
 		hosts[i], _, _ = strings.Cut(item, "=")
 	}
 	return hosts
+}
+
+// CheckURL refuses what can't be the base URL of a model's endpoint: it is https, or http on this machine.
+// The error is sdk.Invalid, reason "url_invalid".
+func CheckURL(base string) error {
+	if f := checkURL(base); f != nil {
+		return sdk.Errorf(sdk.Invalid, "url_invalid", "base_url: %s", f.says).WithHint("%s", f.hint)
+	}
+	return nil
 }
 
 // EndpointOf is the host:port of a URL, with the default port of its scheme if it has

@@ -51,16 +51,20 @@ func (t table) groupSchema(key string) schema {
 // groupDocs describe the mappings of the file.
 func groupDocs() map[string]string {
 	return map[string]string{
-		"keep":                "how long what store prune moves to files stays in the store",
-		"settings":            "models, and how memories are recalled",
-		"limits":              "what callers of a server here may send, how often, and what they may hold open",
-		"settings.llm":        "the models that plugins ask",
-		"settings.embeddings": "what makes the vectors of memories",
-		"oidc":                "who says to a server who asks, besides its own tokens",
-		"settings.summaries":  "what summarizes what is promoted, and the oldest turns of sessions",
-		"settings.reflection": "what makes insights of what was observed",
-		"settings.recall":     "how recalls rank memories",
-		"settings.dream":      "what passes of housekeeping do",
+		"keep":                 "how long what store prune moves to files stays in the store",
+		"commands":             "which programs of this machine plugins may have run",
+		"settings":             "models, and how memories are recalled",
+		"limits":               "what callers of a server here may send, how often, and what they may hold open",
+		"settings.llm":         "the models that plugins ask",
+		"settings.llm.dialect": "how that model is asked",
+		"settings.embeddings":  "what makes the vectors of memories",
+		"gateway":              "the gateway for clients of models, whose models are in gateway.yaml next to this file",
+		"serve":                "how others reach a server here; its flags and variables override it",
+		"oidc":                 "who says to a server who asks, besides its own tokens",
+		"settings.summaries":   "what summarizes what is promoted, and the oldest turns of sessions",
+		"settings.reflection":  "what makes insights of what was observed",
+		"settings.recall":      "how recalls rank memories",
+		"settings.dream":       "what passes of housekeeping do",
 	}
 }
 

@@ -44,6 +44,7 @@ type Definition struct {
 	computed func(c *Config, getenv func(string) string) string // the default; c has the settings listed before
 	kind     kind
 	folder   bool                // a path, which in the file is relative to the file's folder, and which others mayn't write
+	foreign  bool                // of a path: others may write it all the same
 	contents bool                // of a folder: others mayn't write what is in it either
 	several  bool                // several paths, separated as in PATH
 	check    func(string) *fault // checks a value that isn't ""; nil accepts any
@@ -64,7 +65,7 @@ type table []Definition
 
 func definitions() table {
 	var all table
-	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), issuers(), limitSettings(), network(), runs()} {
+	for _, part := range [][]Definition{places(), plugins(), models(), reflections(), dreams(), stored(), servers(), serving(), issuers(), limitSettings(), network(), runs()} {
 		all = append(all, part...)
 	}
 	for i := range all {
@@ -137,6 +138,18 @@ func plugins() []Definition {
 			Default: string(sandbox.Prefer), Words: sandboxModes(),
 			Doc:   "whether plugins must be sandboxed; prefer uses as much of the sandbox as the system supports",
 			field: func(c *Config) *Setting { return &c.Sandbox },
+		}, {
+			Name: "commands_allow", Key: "commands.allow",
+			Doc:   "programs of this machine that plugins with host:exec may have run, each in a sandbox of its own: names such as go, or absolute paths",
+			field: func(c *Config) *Setting { return &c.CommandsAllow }, kind: texts, check: checkProgram, schema: schema{"pattern": `^(/[^,]*[^/,]|[^/,]+)$`, "maxLength": maxPath},
+		}, {
+			Name: "commands_read", Key: "commands.read",
+			Doc:   "folders, as absolute paths, that those programs can read in addition to the system's, and that they may work on a copy of",
+			field: func(c *Config) *Setting { return &c.CommandsRead }, kind: texts, check: checkFolder, schema: schema{"pattern": `^/[^,]*[^/,]$`, "maxLength": maxPath},
+		}, {
+			Name: "commands_env", Key: "commands.env",
+			Doc:   "variables of this program's environment that those programs may get, by name",
+			field: func(c *Config) *Setting { return &c.CommandsEnv }, kind: texts, check: checkVariable, schema: schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]{0,127}$`, "not": schema{"pattern": `^[Rr][Ee][Ff][Ll][Ee][Cc][Tt][Oo][Rr][Yy]_`}},
 		},
 	}
 }
@@ -159,7 +172,7 @@ func models() []Definition {
 			field:   func(c *Config) *Setting { return &c.EmbeddingsModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "embeddings_url", Key: "settings.embeddings.base_url", Variable: "REFLECTORY_EMBEDDINGS_URL",
-			Doc:   "OpenAI-compatible endpoint of that model, which is sent titles, contents and queries: https, or http on this machine",
+			Doc:   "endpoint of that model, which is sent titles, contents and queries: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.EmbeddingsURL }, check: checkURL, schema: urlSchema(),
 		}, {
 			Name: "embeddings_key_env", Key: "settings.embeddings.api_key_env", Variable: "REFLECTORY_EMBEDDINGS_KEY_ENV",
@@ -178,14 +191,27 @@ func models() []Definition {
 			field:   func(c *Config) *Setting { return &c.SummariesModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "summaries_url", Key: "settings.summaries.base_url", Variable: "REFLECTORY_SUMMARIES_URL",
-			Doc:   "OpenAI-compatible endpoint of that model, which llm_endpoints must allow: https, or http on this machine",
+			Doc:   "endpoint of that model, which llm_endpoints must allow: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.SummariesURL }, check: checkURL, schema: urlSchema(),
+		}, {
+			Name: "summaries_provider", Key: "settings.summaries.provider", Variable: "REFLECTORY_SUMMARIES_PROVIDER",
+			Default: "openai", Words: providers(),
+			Doc:   "what the endpoint of that model speaks: openai is what most do, and Ollama's own unless its base_url ends in /v1",
+			field: func(c *Config) *Setting { return &c.SummariesProvider },
 		}, {
 			Name: "summaries_key_env", Key: "settings.summaries.api_key_env", Variable: "REFLECTORY_SUMMARIES_KEY_ENV",
 			Doc:   "name of the environment variable with the key of that endpoint, if it takes one",
 			field: func(c *Config) *Setting { return &c.SummariesKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
 		},
 	}
+}
+
+// providers are what llm-eval speaks.
+func providers() []string { return []string{"openai", "ollama", "anthropic"} }
+
+// refusable are the fields that llm-eval can leave out of a request.
+func refusable() []string {
+	return []string{"response_format", "json_schema", "system", "temperature", "top_p", "seed", "stop", "reasoning_effort", "max_tokens", "max_completion_tokens", "stream", "whole_replies"}
 }
 
 // reflections are what makes insights of what was observed.
@@ -198,12 +224,21 @@ func reflections() []Definition {
 			field:   func(c *Config) *Setting { return &c.LLMModel }, check: checkModel, schema: modelSchema(),
 		}, {
 			Name: "llm_url", Key: "settings.llm.base_url", Variable: "REFLECTORY_LLM_URL",
-			Doc:   "OpenAI-compatible endpoint of that model, which is sent memories and which llm_endpoints must allow: https, or http on this machine",
+			Doc:   "endpoint of that model, which is sent memories and which llm_endpoints must allow: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.LLMURL }, check: checkURL, schema: urlSchema(),
+		}, {
+			Name: "llm_provider", Key: "settings.llm.provider", Variable: "REFLECTORY_LLM_PROVIDER",
+			Default: "openai", Words: providers(),
+			Doc:   "what the endpoint of that model speaks: openai is what most do, and Ollama's own unless its base_url ends in /v1",
+			field: func(c *Config) *Setting { return &c.LLMProvider },
 		}, {
 			Name: "llm_key_env", Key: "settings.llm.api_key_env", Variable: "REFLECTORY_LLM_KEY_ENV",
 			Doc:   "name of the environment variable with the key of that endpoint, if it takes one",
 			field: func(c *Config) *Setting { return &c.LLMKeyEnv }, check: checkKeyEnv, schema: keyEnvSchema(),
+		}, {
+			Name: "llm_refuses", Key: "settings.llm.dialect.refuses", Variable: "REFLECTORY_LLM_REFUSES", Words: refusable(),
+			Doc:   "what that model refuses or ignores, so that it isn't sent, as the doctor of models finds out; in the variable separated by commas",
+			field: func(c *Config) *Setting { return &c.LLMRefuses }, kind: texts,
 		}, {
 			Name: "reflection_generator", Key: "settings.reflection.generator", Variable: "REFLECTORY_REFLECTION_GENERATOR",
 			Doc:   "generator plugin that reflects on what was observed instead of a model",
@@ -351,6 +386,11 @@ func runs() []Definition {
 			Default: "warn", Words: LogLevels(),
 			Doc:   "lowest level of logs shown: the logs of plugins and, at info, the journal's events",
 			field: func(c *Config) *Setting { return &c.LogLevel },
+		}, {
+			Name: "capture", Key: "capture", Variable: "REFLECTORY_CAPTURE",
+			Default: "off", Words: []string{"off", "turns"},
+			Doc:   "what the hooks of coding agents store besides what a user asks to remember: turns is each turn's prompt and final reply, up to 2,000 characters",
+			field: func(c *Config) *Setting { return &c.Capture },
 		}, {
 			Name: "agent", Variable: "REFLECTORY_AGENT", Flag: "agent",
 			Default: "the user's name", computed: func(*Config, func(string) string) string { return userName() },

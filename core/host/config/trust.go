@@ -264,7 +264,7 @@ func (c *Config) checkTrust(settings table) error {
 // paths are the files and folders that a setting names.
 func (d Definition) paths(c *Config) []string {
 	switch value := d.field(c).Value; {
-	case !d.folder:
+	case !d.folder || d.foreign:
 		return nil
 	case d.kind == folders:
 		return c.typed.dev

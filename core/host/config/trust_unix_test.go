@@ -190,8 +190,15 @@ func TestLoad_TrustsNothingThatOthersMayWrite(t *testing.T) {
 func TestDefinitions_PathsAreChecked(t *testing.T) {
 	exceptions := map[string]string{
 		"llm_model": "it is the name of a model",
-		"safe_dirs": "it is what the caller vouches for",
-		"store":     "the file of passwords is libpq's, which checks its mode",
+
+		"commands_allow": "programs are looked up in the system's folders, or by a path that the operator wrote, and run in a sandbox",
+		"commands_read":  "its files are read by programs in a sandbox, not by the host",
+		"safe_dirs":      "it is what the caller vouches for",
+		"store":          "the file of passwords is libpq's, which checks its mode",
+
+		"serve_tls_cert":       "the program that renews it may be another user's, which has the key anyway",
+		"serve_tls_key":        "as for serve_tls_cert; certs refuses a key that others may write",
+		"serve_acme_directory": "it is a URL",
 	}
 	words := regexp.MustCompile(`(?i)(^|[^a-z])(files?|folders?|dirs?|paths?|pem|scripts?|ca|certs?|directory)([^a-z]|$)`)
 	n := 0

@@ -45,7 +45,7 @@ func (c *Call) allowed(ctx context.Context, o *Operation, at place) error {
 	for _, namespace := range namespaces {
 		if namespace != "" && !c.reaches(namespace) {
 			return refuse(sdk.Errorf(sdk.Denied, "namespace_denied", "the caller doesn't reach the namespace %s", core.Cut(namespace)).
-				WithHint("ask the operator for a token that names it").WithDetail("namespace", namespace))
+				WithHint("use one of %s, or leave it out for %s", strings.Join(c.caller.Namespaces, ", "), home(c)).WithDetail("namespace", namespace))
 		}
 		if err := c.policyAllows(ctx, o, namespace); err != nil {
 			return refuse(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -181,6 +182,8 @@ type AuditEntries struct {
 	// then have fewer entries than its limit without being the last: each page reads up
 	// to [MaxAuditLooked] entries.
 	Types []string `json:"types,omitempty"`
+	// Since leaves out earlier entries, with the same bound on a page; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -292,9 +295,9 @@ func (in *AuditEntries) checkTypes() error {
 	return core.JoinErrors(problems...)
 }
 
-// shows reports whether an entry has one of the types.
+// shows reports whether an entry has one of the types, and isn't too old.
 func (in *AuditEntries) shows(e *journal.Entry) bool {
-	return len(in.Types) == 0 || slices.Contains(in.Types, e.Type)
+	return (len(in.Types) == 0 || slices.Contains(in.Types, e.Type)) && !e.At.Before(in.Since)
 }
 
 func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntries, error) {
@@ -322,7 +325,7 @@ func auditEntries(ctx context.Context, c *Call, in *AuditEntries) (*StreamEntrie
 			out.Pruned = &Seal{seal.Seq, seal.SegmentPruned}
 		}
 		look := uint64(limit) //nolint:gosec // the limit is from 1 to MaxLimit
-		if len(in.Types) > 0 {
+		if len(in.Types) > 0 || !in.Since.IsZero() {
 			look = MaxAuditLooked
 		}
 		first, last, next := entryRange(in.From, edge, look, seal.Last, out.Head.Seq)

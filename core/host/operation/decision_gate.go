@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"maps"
 
 	"github.com/reflectory/reflectory/core/decisions"
 	"github.com/reflectory/reflectory/core/gate"
@@ -85,6 +86,11 @@ func (c *Call) recordOf(made *verdict.GateDecision) (*policy.Record, error) {
 	if n.Uses == 0 || made.Policy.Digest == byDefault.Digest() {
 		// Without uses the failure rate shows it, and with uses the default policy doesn't read it.
 		record.Inputs["last_outcome_error"] = n.Uses == 0 && n.FailureRate == 1
+	}
+	shown := (&policypoint.GateInput{Effect: n.Effect}).Shown()
+	maps.Copy(record.Inputs, map[string]any{"effect": shown.Estimate, "effect_low": shown.Low, "effect_high": shown.High, "effect_e_value": shown.EValue})
+	if n.Effect == nil {
+		record.Inputs["effect_tested"] = false // its namespace didn't experiment
 	}
 	all, err := points.Describe(policypoint.Gate)
 	if err != nil {

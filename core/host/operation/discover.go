@@ -110,9 +110,10 @@ func usable(ctx context.Context, c *Call, set *install.Set, namespace string, ra
 // candidates are the things for which the caller has the scopes: operations, installed
 // plugins that can run, and workflows that were run in namespaces that the caller reaches.
 func candidates(ctx context.Context, c *Call, set *install.Set) (list []discover.Candidate, err error) {
+	said := phrases()
 	for _, o := range Table() {
 		if c.caller.Has(o.Scope) && o.Name != "discover" {
-			list = append(list, discover.Candidate{Kind: discover.Tool, Name: o.Name, Description: o.Doc, Usage: o.usage()})
+			list = append(list, discover.Candidate{Kind: discover.Tool, Name: o.Name, Description: o.Doc, Examples: said[o.Name], Usage: o.usage()})
 		}
 	}
 	runs, judges := c.caller.Has(core.ScopeRun), c.caller.Has(core.ScopeEvaluate)
@@ -145,7 +146,7 @@ func (o *Operation) usage() discover.Usage {
 	u := discover.Usage{Operation: o.Name, Arguments: map[string]any{}}
 	for _, field := range reflect.VisibleFields(o.in) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !strings.Contains(options, "omitempty") {
+		if name != "" && name != "-" && !strings.Contains(options, "omit") {
 			u.Arguments[name] = "<" + name + ">"
 		}
 	}

@@ -1,7 +1,9 @@
 package operation_test
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,11 +39,11 @@ func TestDiscover_Bands(t *testing.T) {
 	if a := found(w, core.Operator(""), "xyzzy plugh"); a.Confidence != discover.Low || !a.ExecutionBlocked || len(a.Candidates) != 0 {
 		t.Errorf("what nothing fits is answered %+v", a)
 	}
-	a := found(w, core.Operator(""), "find the memories that fit a query best")
-	if a.Confidence != discover.Medium || !a.ClarificationRequired || a.Question == "" || a.Candidates[0].Name != "memory_recall" || len(a.Candidates) > discover.MaxCandidates {
+	a := found(w, core.Operator(""), "find memories and knowledge about the text")
+	if a.Confidence != discover.Medium || !a.ClarificationRequired || a.Question == "" || a.Candidates[1].Name != "memory_recall" || len(a.Candidates) > discover.MaxCandidates {
 		t.Errorf("what one fits is answered %+v", a)
 	}
-	if r := a.Candidates[0]; r.Usage.Operation != "memory_recall" || r.Usage.Arguments["query"] != "<query>" || r.Reason == "" || r.SuccessRate != .5 {
+	if r := a.Candidates[1]; r.Usage.Operation != "memory_recall" || len(r.Usage.Arguments) > 2 || r.Usage.Arguments["query"] != "<query>" || r.Reason == "" || r.FailureRate != 0 {
 		t.Errorf("the candidate is %+v", r)
 	}
 }
@@ -78,7 +80,7 @@ func TestDiscover_WorkflowsThatRan(t *testing.T) {
 	}
 	run()
 	a := found(w, core.Operator(""), "german letter into english")
-	if len(a.Candidates) == 0 || a.Candidates[0].Name != "letters" || a.Candidates[0].SuccessRate != core.Rounded(2.0/3) || a.Candidates[0].Usage.Arguments["workflow"] != text {
+	if len(a.Candidates) == 0 || a.Candidates[0].Name != "letters" || a.Candidates[0].FailureRate != 0 || a.Candidates[0].Usage.Arguments["workflow"] != text {
 		t.Fatalf("it is answered %+v", a)
 	}
 	out, err := w.Do(stranger(), "discover", &operation.Discover{Intent: "german letter into english", Namespace: elsewhere + "/x"})
@@ -86,18 +88,74 @@ func TestDiscover_WorkflowsThatRan(t *testing.T) {
 	if got := names(out.(*discover.Answer)); strings.Contains(got, "letters") {
 		t.Errorf("somebody elsewhere is offered %s", got)
 	}
+	if r := a.Candidates[0]; !strings.Contains(r.Reason, "1 of its last 1 runs passed") {
+		t.Errorf("its reason is %s", r.Reason)
+	}
 	for range 49 {
 		run()
 	}
-	rate := func() float64 {
-		return found(w, core.Operator(""), "german letter into english").Candidates[0].SuccessRate
+	reason := func() string {
+		return found(w, core.Operator(""), "german letter into english").Candidates[0].Reason
 	}
-	if got := rate(); got != core.Rounded(2.0/3) {
-		t.Errorf("before fifty runs ended, the rate is %v", got)
+	if got := reason(); !strings.Contains(got, "1 of its last 1 runs") {
+		t.Errorf("before fifty runs ended: %s", got)
 	}
 	run()
-	if got := rate(); got != core.Rounded(51.0/52) {
-		t.Errorf("after fifty runs ended, the rate is %v", got)
+	if got := reason(); !strings.Contains(got, "50 of its last 50 runs") {
+		t.Errorf("after fifty runs ended: %s", got)
+	}
+}
+
+// TestDiscover_UnderstandsPeople has the bars of a set of labelled intents, of which every second one of an
+// answer was held out when the phrases of operations and the bands were chosen.
+func TestDiscover_UnderstandsPeople(t *testing.T) {
+	w := operationtest.NewWithJudge(t, mem.Open())
+	place := install.Place{Lock: filepath.Join(w.Folder, install.LockFile), Dir: filepath.Join(w.Folder, "plugins")}
+	for _, name := range []string{"checks-eval", "llm-eval", "lua-eval", "schema-eval"} { // as they are shipped, but for the program
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", "plugins", name, install.PackageFile))
+		w.Must(err)
+		w.File("plugins/reflectory/"+name+"/"+install.PackageFile, string(text))
+		w.File("plugins/reflectory/"+name+"/"+name, "exit 1\n")
+		_, err = install.Add(t.Context(), filepath.Join(place.Dir, "reflectory", name), install.AddOptions{Place: place, InPlace: true})
+		w.Must(err)
+	}
+	data, err := os.ReadFile("testdata/intents.txt")
+	w.Must(err)
+	var halves [2]struct{ high, right, answered, found, unanswered, low float64 }
+	seen := map[string]int{}
+	for line := range strings.Lines(string(data)) {
+		want, intent, is := strings.Cut(strings.TrimSpace(line), " | ")
+		if !is || strings.HasPrefix(line, "#") {
+			continue
+		}
+		half := &halves[seen[want]%2]
+		seen[want]++
+		a := found(w, core.Operator(""), intent)
+		fits := func(r discover.Ranked) bool { return slices.Contains(strings.Split(want, ","), r.Name) }
+		if a.Confidence == discover.High {
+			half.high++
+			if fits(*a.Recommended) {
+				half.right++
+			}
+		}
+		switch {
+		case want == "-":
+			half.unanswered++
+			if a.Confidence == discover.Low {
+				half.low++
+			}
+		default:
+			half.answered++
+			if slices.ContainsFunc(a.Candidates, fits) {
+				half.found++
+			}
+		}
+	}
+	for i, h := range halves {
+		t.Logf("half %d: %.0f of %.0f high ones are right, %.0f of %.0f answers found, %.0f of %.0f others refused", i, h.right, h.high, h.found, h.answered, h.low, h.unanswered)
+		if h.right < .9*h.high || h.found < .7*h.answered || h.low < .8*h.unanswered || h.high < 20 {
+			t.Errorf("half %d is below its bars", i)
+		}
 	}
 }
 

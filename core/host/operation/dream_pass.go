@@ -3,6 +3,7 @@ package operation
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/dream"
@@ -144,6 +145,8 @@ func dreamPlan(ctx context.Context, c *Call, in *DreamPlan) (*memory.DreamRun, e
 // DreamList selects the plans and runs of a namespace.
 type DreamList struct {
 	Namespace string `json:"namespace,omitempty"`
+	// Since leaves out what was planned before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -154,7 +157,7 @@ func dreamList(ctx context.Context, c *Call, in *DreamList) (*Page[*memory.Dream
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := c.Host.Memories.Dreams.List(ctx, in.Namespace, after, limit)
+	list, more, err := c.Host.Memories.Dreams.List(ctx, in.Namespace, in.Since, after, limit)
 	if err != nil {
 		return nil, err
 	}

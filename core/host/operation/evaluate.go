@@ -91,7 +91,7 @@ func evaluate(ctx context.Context, c *Call, in *Evaluate) (*action.EvaluateResul
 	if len(in.Output) > 0 {
 		spec.Data = action.Constant(in.Output)
 	}
-	return act[action.EvaluateResult](ctx, c, in.Namespace, single, spec, in.State)
+	return act[action.EvaluateResult](ctx, c, in.Namespace, in.Folder, single, spec, in.State)
 }
 
 // Correct asks for a better output.
@@ -161,7 +161,7 @@ func correct(ctx context.Context, c *Call, in *Correct) (*action.CorrectResult, 
 	if len(in.Errors) > 0 {
 		spec.Errors = action.Constant(findings(in.Errors))
 	}
-	return act[action.CorrectResult](ctx, c, in.Namespace, single, spec, nil)
+	return act[action.CorrectResult](ctx, c, in.Namespace, in.Folder, single, spec, nil)
 }
 
 // findings is a list of errors, or the list in a verdict.
@@ -192,8 +192,8 @@ func checkInput(field string, value json.RawMessage) error {
 }
 
 // act has plugins do one action outside a run.
-func act[Out any](ctx context.Context, c *Call, namespace string, single *workflow.Single, spec action.Spec, state json.RawMessage) (*Out, error) {
-	result, err := c.Host.Runner.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace}, spec, state)
+func act[Out any](ctx context.Context, c *Call, namespace, folder string, single *workflow.Single, spec action.Spec, state json.RawMessage) (*Out, error) {
+	result, err := c.Host.Runner.Act(ctx, host.Need{Uses: single.Plugins, Namespace: namespace, Folder: folder}, spec, state)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/idempotency"
@@ -111,6 +112,7 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 		return c.again(ctx, o, in, first)
 	}
 	defer claim.Abandon() // if it panics
+	c.name = claim.Name()
 	out, err := o.do(claim.Context(ctx), c, in)
 	// The call is done, and its caller gets the result, even if the outcome can't be
 	// recorded. The claim then shows that the call was done.
@@ -122,8 +124,17 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 func (c *Call) keyRequest(o *Operation, in any) *idempotency.Request {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
 	return &idempotency.Request{
-		Subject: c.caller.Account(), Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent, Body: jsontext.MustEncode([]any{patterns, in}),
+		Subject: c.caller.Account(), Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent || o.named, Body: jsontext.MustEncode([]any{patterns, in}),
 	}
+}
+
+// named is the idempotency key of one of the things that a call makes: its own key, otherwise one from
+// the call's name. i tells the things of a call apart.
+func (c *Call) named(own string, i int) string {
+	if own != "" || c.name == "" {
+		return own
+	}
+	return c.name + "/" + strconv.Itoa(i)
 }
 
 // keyName is the operation's name for its keys. The result of an operation differs from the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -325,8 +326,8 @@ func TestIdempotency_AfterACrash(t *testing.T) {
 		{observe, claim, false, "", false},
 		{observe, claim, true, "", false},
 		{observe, work, false, "", false},
-		{observe, work, true, "outcome_unknown", false},
-		{observe, outcome, false, "outcome_unknown", false},
+		{observe, work, true, "", false},
+		{observe, outcome, false, "", false},
 		{observe, outcome, true, "", true},
 		{govern, claim, true, "", false},
 		{govern, work, false, "", false},
@@ -360,6 +361,51 @@ func TestIdempotency_AfterACrash(t *testing.T) {
 			}
 			if set := contents(t, db, "governance/"); name == "governance_set" && len(set) != 1 {
 				t.Errorf("%d levels are set", len(set))
+			}
+		})
+	}
+}
+
+// TestIdempotency_OutlivesItsHost: a call whose host ended right after the commit of what it does, or
+// before its outcome was recorded, is answered, and leaves as much as a call without a crash.
+func TestIdempotency_OutlivesItsHost(t *testing.T) {
+	prefixes := []string{"memory/", "job/", "run/", "snapshot/", "link/", "session/", "pending/"}
+	for _, name := range []string{
+		"memory_observe", "memory_observe_all", "memory_reflect", "memory_link", "memory_feedback", "memory_recall",
+		"snapshot_build", "session_reset", "reflection_enqueue", "job_enqueue", "run_start", "run_resume", "dream_run", "governance_set",
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := func(crash bool, after bool) (counts []int, told string) {
+				db := mem.Open()
+				s := &crashing{Store: db, after: after}
+				w := operationtest.NewOn(t, s)
+				in := operationtest.Fixtures()[name](w)
+				ask := func() (any, error) {
+					return operation.Do(core.WithCaller(t.Context(), core.Operator("")), operation.Call{Host: w.Host, IdempotencyKey: "k", Queue: true}, name, w.Again(in))
+				}
+				if crash {
+					if s.left = 2; !after {
+						s.left = 3 // the outcome isn't written
+					}
+					_, _ = ask()
+					if _ = w.Host.Close(); !s.crashed {
+						t.Fatal("the host didn't crash")
+					}
+					w.Config.Store, w.Config.Sole = db, true
+					w.Open()
+				}
+				out, err := ask()
+				w.Must(err)
+				for _, prefix := range prefixes {
+					counts = append(counts, len(contents(t, db, prefix)))
+				}
+				return counts, fmt.Sprintf("%T", out)
+			}
+			want, told := left(false, false)
+			for _, after := range []bool{true, false} {
+				if got, as := left(true, after); !slices.Equal(got, want) || as != told {
+					t.Errorf("after the commit %t: %v of %v, and %s; want %v, %s", after, got, prefixes, as, want, told)
+				}
 			}
 		})
 	}

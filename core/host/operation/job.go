@@ -1,10 +1,12 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,7 +41,7 @@ func jobs() []Operation {
 			Doc: "Show a job: what it was asked to do, and its result.",
 		}, ofJob(func(in *JobGet) (*string, string) { return &in.ID, in.UserID }), jobGet),
 		define(Operation{
-			Name: "job_enqueue", Method: "POST", Path: "/v1/jobs", Scope: core.ScopeOperate,
+			Name: "job_enqueue", named: true, Method: "POST", Path: "/v1/jobs", Scope: core.ScopeOperate,
 			Doc: "Queue maintenance of a namespace.",
 		}, inNamespace(func(in *JobEnqueue) *string { return &in.Namespace }), jobEnqueue),
 		define(Operation{
@@ -133,6 +135,8 @@ type JobList struct {
 	UserID string     `json:"user_id,omitempty"`
 	Type   job.Type   `json:"type,omitempty"`
 	Status job.Status `json:"status,omitempty"`
+	// Since leaves out jobs that were queued before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -165,7 +169,7 @@ func jobList(ctx context.Context, c *Call, in *JobList) (*JobPage, error) {
 		return nil, err
 	}
 	f := job.ListFilter{
-		UserID: in.UserID, Type: in.Type, Status: in.Status, Limit: limit, After: after, May: func(userID, namespace string) bool {
+		UserID: in.UserID, Type: in.Type, Status: in.Status, Since: in.Since, Limit: limit, After: after, May: func(userID, namespace string) bool {
 			return within(namespace, in.Namespace, in.Subtree) && c.sees(userID, namespace)
 		},
 	}
@@ -194,7 +198,26 @@ func oneOf[T ~string](field string, value T, all []T) error {
 		names[i] = string(v)
 	}
 	return sdk.Errorf(sdk.Invalid, field+"_invalid", "%s %q is not one of %s", field, core.Cut(string(value)), strings.Join(names, ", ")).
-		WithHint("%s", sdk.DidYouMean(string(value), names, "")).WithDetail("field", field)
+		WithHint("%s", cmp.Or(meantStatus(string(value), names), sdk.DidYouMean(string(value), names, ""))).WithDetail("field", field)
+}
+
+// meantStatus is the hint for the words of other programs for how a run or a job is going; "" if none
+// of them is meant.
+func meantStatus(word string, names []string) string {
+	for _, same := range [][]string{
+		{"passed", "completed", "succeeded", "success", "ok", "done", "finished", "complete"},
+		{"error", "failed", "failure", "errored", "crashed"},
+		{"running", "active", "started", "in_progress", "in-progress"},
+		{"queued", "pending", "waiting", "scheduled"},
+		{"cancelled", "canceled", "stopped", "aborted", "killed"},
+	} {
+		for _, name := range same {
+			if slices.Contains(same, word) && slices.Contains(names, name) {
+				return fmt.Sprintf("did you mean %q?", name)
+			}
+		}
+	}
+	return ""
 }
 
 // within reports whether a list includes a namespace; if in is "", it includes every
@@ -274,13 +297,21 @@ func jobEnqueue(ctx context.Context, c *Call, in *JobEnqueue) (*JobQueued, error
 // enqueue makes a job of the caller for some work. A workflow's job is never shared with
 // another request.
 func (c *Call) enqueue(ctx context.Context, t job.Type, namespace string, asked work) (*JobQueued, error) {
-	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: jsontext.MustEncode(asked)}
-	if !t.Queued() {
+	q := &job.Request{UserID: userOf(c.caller), Namespace: namespace, Type: t, Payload: jsontext.MustEncode(asked), IdempotencyKey: c.named("", 0)}
+	if !t.Queued() && q.IdempotencyKey == "" {
 		q.IdempotencyKey = c.Host.Config.IDs.NewID()
 	}
 	made, err := c.Host.Jobs.Enqueue(ctx, q)
 	if err != nil {
 		return nil, err
+	}
+	if !made.Made && made.IdempotencyKey == q.IdempotencyKey && q.IdempotencyKey != "" { // this call made it, before a crash
+		made.Made = true
+		first, err := c.Host.Jobs.Get(ctx, made.ID)
+		if err != nil {
+			return nil, err
+		}
+		_ = json.Unmarshal(first.Payload, &asked) // unless it was purged
 	}
 	return &JobQueued{JobID: made.ID, Status: made.Status, RunID: asked.RunID, QueuedAt: made.QueuedAt, Already: !made.Made}, nil
 }
@@ -317,7 +348,7 @@ func (o *Operation) AsJob() (Operation, bool) {
 		return *o, false
 	}
 	q := *o
-	q.Long, q.ReadOnly, q.Idempotent, q.out = false, false, false, reflect.TypeFor[JobQueued]()
+	q.Long, q.ReadOnly, q.Idempotent, q.named, q.out = false, false, false, true, reflect.TypeFor[JobQueued]()
 	q.do = func(ctx context.Context, c *Call, in any) (any, error) { return c.queue(ctx, o, in) }
 	return q, true
 }

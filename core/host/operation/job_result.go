@@ -32,6 +32,7 @@ type JobResultGet struct {
 	ID string `json:"id"`
 	// UserID, if set, must be the job's user; for another user there is no such job.
 	UserID string `json:"user_id,omitempty"`
+	Waiting
 }
 
 // JobResult is the progress of a job, and its result.
@@ -56,7 +57,17 @@ type JobResult struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
+// Err is the error of a job that ended without completing.
+func (r *JobResult) Err() error {
+	return job.EndError(r.JobID, r.Status, r.Reason, r.Message, r.Failure)
+}
+
 func jobResult(ctx context.Context, c *Call, in *JobResultGet) (*JobResult, error) {
+	if in.waits() {
+		if err := in.Waiting.job(ctx, c, in.ID); err != nil {
+			return nil, err
+		}
+	}
 	j, err := c.Host.Jobs.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
@@ -63,6 +64,8 @@ type KnowledgeList struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Superseded includes entries that another entry replaced.
 	Superseded bool `json:"superseded,omitempty"`
+	// Since leaves out entries that were promoted before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -78,7 +81,7 @@ func knowledgeList(ctx context.Context, c *Call, in *KnowledgeList) (*Page[*core
 		return nil, err
 	}
 	list, next, err := c.Host.Memories.Knowledge.List(ctx, memory.KnowledgeFilter{
-		Namespace: in.Namespace, Superseded: in.Superseded, Limit: limit, After: after,
+		Namespace: in.Namespace, Superseded: in.Superseded, Since: in.Since, Limit: limit, After: after,
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"github.com/reflectory/reflectory/core/job"
 	"slices"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
@@ -16,19 +17,19 @@ import (
 func memories() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "memory_observe", Method: "POST", Path: "/v1/memories", Scope: core.ScopeMemoryWrite,
+			Name: "memory_observe", named: true, Method: "POST", Path: "/v1/memories", Scope: core.ScopeMemoryWrite,
 			Doc: "Store a new memory.",
-		}, inNamespace(func(in *core.ObserveRequest) *string { return &in.Namespace }), memoryObserve),
+		}, ofObserved, memoryObserve),
 		define(Operation{
-			Name: "memory_observe_all", Method: "POST", Path: "/v1/memories/batch", Scope: core.ScopeMemoryWrite,
+			Name: "memory_observe_all", named: true, Method: "POST", Path: "/v1/memories/batch", Scope: core.ScopeMemoryWrite,
 			Doc: "Store up to 1,000 new memories in one transaction: all of them, or none.",
 		}, ofBatch, memoryObserveAll),
 		define(Operation{
-			Name: "memory_reflect", Method: "POST", Path: "/v1/reflections", Scope: core.ScopeMemoryWrite,
+			Name: "memory_reflect", named: true, Method: "POST", Path: "/v1/reflections", Scope: core.ScopeMemoryWrite,
 			Doc: "Store a memory that is derived from others, one deeper than the deepest of them.",
 		}, ofSources, memoryReflect),
 		define(Operation{
-			Name: "memory_recall", Method: "POST", Path: "/v1/recall", Scope: core.ScopeMemoryRead,
+			Name: "memory_recall", named: true, Method: "POST", Path: "/v1/recall", Scope: core.ScopeMemoryRead,
 			Doc: "Find the memories that fit a text best, as the tool retrieve does; with a session, as one of its turns.",
 		}, ofRecall, memoryRecall),
 		define(Operation{
@@ -70,8 +71,32 @@ func memories() []Operation {
 	}
 }
 
+// ofObserved is the place of a new memory: its namespace, and the namespaces of the memories that it
+// supersedes. Without a namespace of its own it is where the first of these is.
+func ofObserved(ctx context.Context, c *Call, in *core.ObserveRequest) (place, error) {
+	var of place
+	var err error
+	if len(in.Supersedes) > 0 {
+		of, err = c.atMemories(ctx, in.Supersedes)
+		if err != nil {
+			return of, err
+		}
+		if len(of.namespaces) > 0 {
+			in.Namespace = cmp.Or(in.Namespace, of.namespaces[0])
+		}
+	}
+	at, err := inNamespace(func(in *core.ObserveRequest) *string { return &in.Namespace })(ctx, c, in)
+	if err != nil || !c.reaches(in.Namespace) {
+		return at, err
+	}
+	of.namespaces = append(of.namespaces, at.namespaces...)
+	return of, err
+}
+
 func memoryObserve(ctx context.Context, c *Call, in *core.ObserveRequest) (*core.Memory, error) {
-	return c.Host.Memories.Observe(ctx, in)
+	asked := *in
+	asked.IdempotencyKey = c.named(in.IdempotencyKey, 0)
+	return c.Host.Memories.Observe(ctx, &asked)
 }
 
 // MemoryObserveAll asks for new memories.
@@ -93,9 +118,8 @@ type MemoryObservedAll struct {
 
 func ofBatch(ctx context.Context, c *Call, in *MemoryObserveAll) (place, error) {
 	var at place
-	one := inNamespace(func(r *core.ObserveRequest) *string { return &r.Namespace })
 	for i, r := range in.Items {
-		p, err := one(ctx, c, r)
+		p, err := ofObserved(ctx, c, r)
 		if err != nil {
 			return place{}, sdk.Wrap(itemName(i), err)
 		}
@@ -107,7 +131,16 @@ func ofBatch(ctx context.Context, c *Call, in *MemoryObserveAll) (place, error) 
 }
 
 func memoryObserveAll(ctx context.Context, c *Call, in *MemoryObserveAll) (*MemoryObservedAll, error) {
-	stored, repeated, err := c.Host.Memories.ObserveAll(ctx, in.Items)
+	items, own := make([]*core.ObserveRequest, len(in.Items)), false
+	for i, item := range in.Items {
+		asked := *item
+		asked.IdempotencyKey = c.named(item.IdempotencyKey, i)
+		items[i], own = &asked, own || item.IdempotencyKey != ""
+	}
+	stored, repeated, err := c.Host.Memories.ObserveAll(ctx, items)
+	if !own {
+		repeated = 0 // by this call, before a crash
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +164,9 @@ func ofSources(ctx context.Context, c *Call, in *core.ReflectRequest) (place, er
 }
 
 func memoryReflect(ctx context.Context, c *Call, in *core.ReflectRequest) (*core.ReflectResult, error) {
-	return c.Host.Memories.Reflect(ctx, in)
+	asked := *in
+	asked.IdempotencyKey = c.named(in.IdempotencyKey, 0)
+	return c.Host.Memories.Reflect(ctx, &asked)
 }
 
 // Recalled is what a recall returned or, if it found nothing, the namespaces that have
@@ -169,6 +204,10 @@ type MemoryList struct {
 	States    []core.MemoryState `json:"states,omitempty"`
 	Tags      []string           `json:"tags,omitempty"`
 	AgentID   string             `json:"agent_id,omitempty"`
+	// Current leaves out memories that recall doesn't return, such as those that another supersedes.
+	Current bool `json:"current,omitempty"`
+	// Since leaves out memories that were written before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -180,7 +219,7 @@ type Memories struct {
 }
 
 func (in *MemoryList) filter() memory.ListFilter {
-	return memory.ListFilter{Namespace: in.Namespace, Subtree: in.Subtree, Kinds: in.Kinds, States: in.States, Tags: in.Tags, AgentID: in.AgentID}
+	return memory.ListFilter{Namespace: in.Namespace, Subtree: in.Subtree, Kinds: in.Kinds, States: in.States, Tags: in.Tags, AgentID: in.AgentID, Current: in.Current, Since: in.Since}
 }
 
 func (in *MemoryList) check() error {

@@ -61,6 +61,9 @@ type Operation struct {
 	// copy, so that the main database does it. listed is whether it lists what several databases
 	// have, one after the other. See [Call.spread].
 	main, listed bool
+	// named is whether what it makes carries the name of a call with an idempotency key, so that the
+	// call may be repeated after a crash: see [Call.named].
+	named bool
 
 	in, out reflect.Type
 	// where returns the place of a request, and completes its short ids.
@@ -110,6 +113,9 @@ type Call struct {
 	// to whether the outcome is an earlier call's.
 	IdempotencyKey string
 	Replayed       *bool
+	// Stopping ends once the caller's server stops: a request that waits is then answered with the
+	// state so far. Nil means never.
+	Stopping context.Context
 	// By, if not nil, receives the host that does the call: the host of one of the databases,
 	// see [host.Databases.All].
 	By **host.Host
@@ -130,6 +136,8 @@ type Call struct {
 	from *run.Held
 	// memory is the memory that the request names, which was read to find its namespace.
 	memory *core.Memory
+	// name is the name of what a call with an idempotency key makes; "" without a key.
+	name string
 	// loaded is what [loaded] read from the request; nil if nothing.
 	loaded any
 }
@@ -224,10 +232,20 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 		return nil, sdk.Errorf(sdk.Internal, "request_type", "operation %s takes a *%s, not a %T", o.Name, o.in.Name(), in)
 	}
 	c.caller, c.operation = core.CallerOf(ctx), o
-	if c.Queue && c.mayTakeLong(o, in) {
-		queued, _ := o.AsJob()
-		c.Queue = false
-		return queued.Do(ctx, c, in)
+	if f, is := in.(interface{ local(is bool) }); is && !c.chosen { // a job's was checked when it was queued
+		f.local(c.Local)
+	}
+	long := o.Long
+	if c.Queue && o.Job != "" {
+		if c.mayTakeLong(o, in) {
+			queued, _ := o.AsJob()
+			c.Queue = false
+			return queued.Do(ctx, c, in)
+		}
+		long = false // what asks no model takes no longer than other operations
+	}
+	if w, is := in.(waiter); is && w.waits() {
+		long = true
 	}
 	keyed, err := c.keyed(o)
 	if err != nil {
@@ -250,7 +268,7 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if c.By != nil {
 		*c.By = c.Host
 	}
-	if !o.Long {
+	if !long {
 		if !o.NoStore {
 			if err := c.Host.Ready(ctx); err != nil && !c.replacesPolicies(o) { // waiting for a lock doesn't count towards the operation's time
 				return nil, err

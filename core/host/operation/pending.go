@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
@@ -51,6 +52,8 @@ func ofPending[In any](id func(*In) *string) func(context.Context, *Call, *In) (
 // reaches.
 type MemoryPending struct {
 	Namespace string `json:"namespace,omitempty"`
+	// Since leaves out what was requested before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -73,7 +76,7 @@ func memoryPending(ctx context.Context, c *Call, in *MemoryPending) (*Page[*memo
 		return nil, err
 	}
 	list, err := c.Host.Memories.Pending(ctx, memory.PendingFilter{
-		Namespace: in.Namespace, Reaches: c.reaches, After: after, Limit: limit + 1, // one more shows whether there is a next page
+		Namespace: in.Namespace, Reaches: c.reaches, Since: in.Since, After: after, Limit: limit + 1, // one more shows whether there is a next page
 	})
 	if err != nil {
 		return nil, err

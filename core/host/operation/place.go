@@ -17,13 +17,16 @@ func inAll[In any](context.Context, *Call, *In) (place, error) {
 	return place{namespaces: []string{"**"}}, nil
 }
 
-// inNamespace is the place of a request that names its namespace; "" is the configured one.
+// home is the namespace of requests that name none.
+func home(c *Call) string { return c.caller.Default(c.Host.Config.Settings.Namespace.Value) }
+
+// inNamespace is the place of a request that names its namespace; "" is home.
 // The operation checks whether the name is valid, together with its other checks.
 func inNamespace[In any](of func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(_ context.Context, c *Call, in *In) (place, error) {
 		namespace := of(in)
 		if *namespace == "" {
-			*namespace = c.Host.Config.Settings.Namespace.Value
+			*namespace = home(c)
 		}
 		return place{namespaces: []string{*namespace}}, nil
 	}
@@ -38,7 +41,7 @@ func inTree[In any](of func(*In) (namespace *string, subtree bool)) func(context
 		case subtree && *namespace == "":
 			return place{namespaces: []string{"**"}}, nil
 		case *namespace == "":
-			*namespace = c.Host.Config.Settings.Namespace.Value
+			*namespace = home(c)
 		}
 		if subtree {
 			return place{namespaces: []string{*namespace + below}}, nil

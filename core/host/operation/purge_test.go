@@ -51,10 +51,10 @@ var (
 	quotingKinds = strings.Fields(`memory/ memory-tag/ link/ pending/ promotion/ knowledge/ dream-undo/ turn/ turn-reflection/
 		session-window-summary/ run-memory/ run-prompt-text/ llm-reply/ idempotency/ snapshot-memory/ snapshot-session/
 		job-content/ job-step/ job-result/`)
-	quietKinds = strings.Fields(`attempt/ dream-run/ evidence-dag/ evidence-omega/ evidence-tally/ evidence-tool/ gate-decision/ host/
+	quietKinds = strings.Fields(`attempt/ dream-run/ evidence-dag/ evidence-omega/ evidence-tally/ evidence-tool/ gate-decision/ gateway-message/ gateway-place/ gateway-session/ host/
 		job/ job-active/ job-finished/ job-memory/ job-queue/ job-request/ job-took/ lease/ login-link/ login-session/
-		memory-count/ memory-index/ memory-index-docs/ memory-index-words/ rate/ reflection-count/ reflection-state/ run/ run-content/ run-host/ run-prompt/ run-result/
-		snapshot/ snapshot-turn/ token/ token-used/ visit/`)
+		memory-count/ memory-index/ memory-index-docs/ memory-index-words/ memory-trial/ rate/ reflection-count/ reflection-state/ run/ run-content/ run-host/ run-prompt/ run-result/
+		snapshot/ snapshot-turn/ spent/ token/ token-used/ visit/`)
 )
 
 // TestPurge_LeavesNothingInAnyKind does everything that writes, with a memory's text wherever a

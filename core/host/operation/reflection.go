@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/reflection"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -23,7 +24,7 @@ import (
 func reflections() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "reflection_enqueue", Method: "POST", Path: "/v1/reflect", Scope: core.ScopeMemoryWrite,
+			Name: "reflection_enqueue", named: true, Method: "POST", Path: "/v1/reflect", Scope: core.ScopeMemoryWrite,
 			Doc: "Derive insights from observations, in the background.",
 		}, ofReflection, reflectionEnqueue),
 		define(Operation{
@@ -47,11 +48,11 @@ func reflectedIn(userID, namespace string) string {
 
 // ReflectionEnqueue asks for a reflection.
 type ReflectionEnqueue struct {
-	// UserID is the user of the reflection: the namespace is then users/ and this id, unless
-	// Namespace names another namespace. "" means the user of the namespace, if it has one.
+	// UserID is the user of the reflection: the namespace is then users/ and this id, if it has
+	// memories and Namespace names no other. "" means the user of the namespace, if it has one.
 	UserID string `json:"user_id,omitempty"`
-	// Namespace is the namespace to reflect on; "" is the user's namespace or, without a
-	// user, the configured namespace.
+	// Namespace is the namespace to reflect on; "" is the user's namespace or, without memories
+	// there, the namespace of requests that name none.
 	Namespace string `json:"namespace,omitempty"`
 	// Focus is what to reflect on there, up to 500 characters; "" is anything.
 	Focus string `json:"focus,omitempty"`
@@ -63,6 +64,9 @@ type ReflectionEnqueue struct {
 	Force bool `json:"force,omitempty"`
 	// DryRun makes insights and writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
+
+	// chosen is whether the host chose the namespace.
+	chosen bool
 }
 
 // The statuses of an answer that aren't statuses of a job.
@@ -89,9 +93,29 @@ type ReflectionEnqueued struct {
 }
 
 // ofReflection is where a reflection is done.
-func ofReflection(_ context.Context, c *Call, in *ReflectionEnqueue) (place, error) {
-	in.Namespace = cmp.Or(reflectedIn(in.UserID, in.Namespace), c.Host.Config.Settings.Namespace.Value)
+func ofReflection(ctx context.Context, c *Call, in *ReflectionEnqueue) (place, error) {
+	if in.Namespace == "" {
+		var err error
+		if in.Namespace, err = observedIn(ctx, c, in.UserID); err != nil {
+			return place{}, err
+		}
+		in.chosen = true
+	}
 	return place{namespaces: []string{in.Namespace}}, nil
+}
+
+// observedIn is where memories about a user are: in the user's own namespace, if it has any, otherwise
+// where the caller observes without naming a namespace.
+func observedIn(ctx context.Context, c *Call, userID string) (string, error) {
+	own := reflectedIn(userID, "")
+	if own == "" || !c.reaches(own) {
+		return home(c), nil
+	}
+	page, err := c.Host.Memories.List(ctx, memory.ListFilter{Namespace: own, Limit: 1})
+	if err != nil || len(page.Memories) > 0 {
+		return own, err
+	}
+	return home(c), nil
 }
 
 // checkUser refuses an id that can't name a user; "" names nobody.
@@ -119,13 +143,16 @@ func (in *ReflectionEnqueue) check() error {
 }
 
 func reflectionEnqueue(ctx context.Context, c *Call, in *ReflectionEnqueue) (*ReflectionEnqueued, error) {
-	userID := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace))
+	userID, about := cmp.Or(in.UserID, host.ReflectionUser(in.Namespace)), ""
+	if in.chosen && !c.sees(userID, in.Namespace) { // the job must not take another user's place in the queue
+		userID, about = userOf(c.caller), in.UserID
+	}
 	if !c.sees(userID, in.Namespace) {
 		return nil, sdk.Errorf(sdk.Denied, "user_denied", "the caller may not have reflections of user %s made there", userID).
 			WithHint("leave the user out, or reflect on the user's own namespace").WithDetail("user_id", userID)
 	}
 	answer, err := c.Host.Reflections.Queue(ctx, userID, reflection.Request{
-		Namespace: in.Namespace, Focus: in.Focus, MaxInsights: in.MaxInsights, Force: in.Force, DryRun: in.DryRun,
+		Namespace: in.Namespace, Focus: in.Focus, MaxInsights: in.MaxInsights, Force: in.Force, DryRun: in.DryRun, About: about,
 	})
 	switch {
 	case sdk.ReasonOf(err) == job.RateLimited:
@@ -201,10 +228,20 @@ func (c *Call) findReflection(ctx context.Context, jobID, userID string) (*job.J
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case j.Type != job.Reflection, userID != "" && userID != j.UserID, !c.reaches(j.Namespace), c.policyAllows(ctx, c.operation, j.Namespace) != nil:
+	case j.Type != job.Reflection, userID != "" && userID != j.UserID && !isAbout(ctx, c, j, userID), !c.reaches(j.Namespace), c.policyAllows(ctx, c.operation, j.Namespace) != nil:
 		return nil, nil
 	}
 	return j, nil
+}
+
+// isAbout reports whether a job is the caller's own reflection on what it observed about a user.
+func isAbout(ctx context.Context, c *Call, j *job.Job, userID string) bool {
+	if j.UserID != userOf(c.caller) {
+		return false
+	}
+	whole, err := c.Host.Jobs.Get(ctx, j.ID)
+	var asked reflection.Request
+	return err == nil && json.Unmarshal(whole.Payload, &asked) == nil && asked.About == userID
 }
 
 func reflectionStatus(ctx context.Context, c *Call, in *ReflectionStatus) (*ReflectionProgress, error) {

@@ -56,7 +56,9 @@ func TestReflection_AnswersAtOnce(t *testing.T) {
 	expect(bob, "reflection_cancel", &operation.ReflectionCancel{JobID: queued.JobID}, `{"status":"not_found","cancelled":false}`)
 	expect(anna, "reflection_status", &operation.ReflectionStatus{JobID: queued.JobID, UserID: "bob"}, `{"status":"not_found"}`)
 	expect(anna, "reflection_status", &operation.ReflectionStatus{JobID: "nothing", UserID: "anna"}, `{"status":"not_found"}`)
-	expect(bob, "reflection_enqueue", force, "error namespace_denied")
+	// Without a namespace, a reflection is on what the caller itself observed, and takes no place of another user's.
+	expect(bob, "reflection_enqueue", &operation.ReflectionEnqueue{UserID: "anna"}, `{"status":"not_triggered","reason":"no trigger conditions met"}`)
+	expect(bob, "reflection_enqueue", &operation.ReflectionEnqueue{UserID: "anna", Namespace: "users/anna"}, "error namespace_denied")
 	expect(bob, "reflection_enqueue", &operation.ReflectionEnqueue{UserID: "anna", Namespace: "users/bob", Force: true}, "error user_denied")
 	cancel := &operation.ReflectionCancel{JobID: queued.JobID, UserID: "anna"}
 	expect(anna, "reflection_cancel", cancel, `{"status":"cancelled","cancelled":true}`)

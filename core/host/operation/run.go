@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/policypoint"
+	"path/filepath"
 	"time"
 	"unicode/utf8"
 
@@ -77,6 +78,16 @@ type SourceFiles struct {
 	// Files are the files that the text names, by their slash-separated path relative to
 	// its folder. Other files are ignored.
 	Files map[string]string `json:"files,omitempty"`
+	// Folder is the folder of the file, as an absolute path, which programs may work on a copy of. It
+	// counts only if the caller is the operator on this machine; any other caller's is ignored.
+	Folder string `json:"folder,omitempty"`
+}
+
+// local keeps the folder only if the caller is local.
+func (f *SourceFiles) local(is bool) {
+	if !is || !filepath.IsAbs(f.Folder) {
+		f.Folder = ""
+	}
 }
 
 // source is a text with its files. A text without a file name gets a default name.
@@ -85,7 +96,9 @@ func (f *SourceFiles) source(what, text string) (core.Source, error) {
 		return core.Source{}, sdk.Errorf(sdk.Invalid, "file_invalid", "file has %d bytes (limit %d), or isn't UTF-8", len(f.File), maxFileName).
 			WithDetail("field", "file")
 	}
-	return workflow.FromText(cmp.Or(f.File, what+".yaml"), text, f.Files)
+	source, err := workflow.FromText(cmp.Or(f.File, what+".yaml"), text, f.Files)
+	source.Folder = f.Folder
+	return source, err
 }
 
 // RunStart asks for a run.
@@ -274,6 +287,8 @@ type RunList struct {
 	// Status is one of core.RunStatuses, and Workflow a workflow's name; "" selects all.
 	Status   core.Status `json:"status,omitempty"`
 	Workflow string      `json:"workflow,omitempty"`
+	// Since leaves out runs that began before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -314,7 +329,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 		return nil, err
 	}
 	found, next, err := c.Host.Runs.List(ctx, run.ListFilter{
-		Status: in.Status, Workflow: in.Workflow, Limit: limit, After: after, In: func(namespace string) bool {
+		Status: in.Status, Workflow: in.Workflow, Since: in.Since, Limit: limit, After: after, In: func(namespace string) bool {
 			namespace = cmp.Or(namespace, config.DefaultNamespace)
 			return within(namespace, in.Namespace, in.Subtree) && c.reaches(namespace)
 		},
@@ -336,6 +351,7 @@ func runList(ctx context.Context, c *Call, in *RunList) (*Page[RunSummary], erro
 // RunGet names a run.
 type RunGet struct {
 	ID string `json:"id"`
+	Waiting
 }
 
 // Run is a run with the attempts of its loops.
@@ -370,6 +386,11 @@ type RunMemories struct {
 }
 
 func runGet(ctx context.Context, c *Call, in *RunGet) (*Run, error) {
+	if in.waits() {
+		if err := in.Waiting.run(ctx, c, in.ID); err != nil {
+			return nil, err
+		}
+	}
 	run, err := c.Host.Runs.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory"
@@ -128,7 +129,7 @@ func sessions() []Operation {
 			Doc: "List sessions by name: the caller's own or, with the scope operate, the sessions of all subjects in the namespaces that the caller reaches.",
 		}, ofSessions, sessionList),
 		define(Operation{
-			Name: "session_reset", Method: "POST", Path: "/v1/sessions/{session}/reset", Scope: core.ScopeMemoryWrite,
+			Name: "session_reset", named: true, Method: "POST", Path: "/v1/sessions/{session}/reset", Scope: core.ScopeMemoryWrite,
 			Doc: "Open a new window of a session, which sees nothing of its earlier turns. Memories stay, and the numbers of turns continue.",
 		}, ofSession(func(in *SessionReset) *string { return &in.Session }), sessionReset),
 		define(Operation{
@@ -155,6 +156,8 @@ type SessionList struct {
 	Owner string `json:"owner,omitempty"`
 	// Text is a part of the sessions' names; case doesn't matter.
 	Text string `json:"text,omitempty"`
+	// Since leaves out sessions whose newest turn began before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -270,7 +273,7 @@ func sessionList(ctx context.Context, c *Call, in *SessionList) (*Page[memory.Se
 		return nil, err
 	}
 	list, next, err := c.Host.Memories.Sessions.List(ctx, &memory.SessionFilter{
-		Owner: cmp.Or(in.Owner, c.caller.Subject), Any: in.Owner == "" && c.oversees(), Text: in.Text, After: at, Limit: limit, In: func(namespace string) bool {
+		Owner: cmp.Or(in.Owner, c.caller.Subject), Any: in.Owner == "" && c.oversees(), Text: in.Text, Since: in.Since, After: at, Limit: limit, In: func(namespace string) bool {
 			return within(namespace, in.Namespace, in.Subtree) && c.reaches(cmp.Or(namespace, "**"))
 		},
 	})
@@ -311,6 +314,7 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 	for i := range result.Memories {
 		m := &result.Memories[i]
 		m.SupersededBy, m.ContradictedBy, m.SameAs = c.seen(ctx, m.SupersededBy), c.seen(ctx, m.ContradictedBy), c.seen(ctx, m.SameAs)
+		m.About, m.Question = c.seen(ctx, m.About), strings.Join(c.seen(ctx, []string{m.Question}), "")
 	}
 	out := &Recalled{RecallResult: result}
 	if len(result.Memories) == 0 {

@@ -63,10 +63,10 @@ func TestPrompt_HasTheHintOnce(t *testing.T) {
 func TestPrompt_OnlyWhatIsInItIsOffered(t *testing.T) {
 	w := newWorld(t)
 	observed(w, "in", here)
-	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: "out", Namespace: here, Content: "Boats. " + strings.Repeat("x", 400)})
+	_, err := w.Host.Memories.Observe(w.Ctx, &core.ObserveRequest{ID: "out", Namespace: here, Content: "Boats in the harbour. " + strings.Repeat("x", 400)})
 	w.Must(err)
 	me := subject("me")
-	b := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "s", Query: "harbour boats", Policy: &inject.PolicyRequest{MaxChars: new(120)}})
+	b := prompted(w, me, inject.BuildRequest{Namespace: here, Session: "s", Query: "harbour", Policy: &inject.PolicyRequest{MaxChars: new(120)}})
 	if used(b, "memory:in") == nil || used(b, "memory:out") != nil {
 		t.Fatalf("the prompt has %+v and dropped %+v", b.BlocksUsed, b.DroppedBlocks)
 	}

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/inject"
@@ -15,7 +16,7 @@ import (
 func snapshots() []Operation {
 	return []Operation{
 		define(Operation{
-			Name: "snapshot_build", Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite, Long: true, // it may ask a model
+			Name: "snapshot_build", named: true, Method: "POST", Path: "/v1/snapshots", Scope: core.ScopeMemoryWrite, Long: true, // it may ask a model
 			Doc: "Build the prompt context of a turn from blocks and, with a query, from recall, knowledge and the session. A turn has one snapshot.",
 		}, ofSnapshotBuild, snapshotBuild),
 		define(Operation{
@@ -53,6 +54,8 @@ type SnapshotList struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Session selects the snapshots of one session; "" is any.
 	Session string `json:"session,omitempty"`
+	// Since leaves out snapshots that were made before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
@@ -135,7 +138,9 @@ func snapshotList(ctx context.Context, c *Call, in *SnapshotList) (*Page[*inject
 	}
 	found, err := c.Host.Snapshots.List(ctx, inject.Filter{
 		Namespace: in.Namespace, Session: in.Session, After: at, Limit: limit,
-		Of: func(s *inject.Snapshot) bool { return s.Namespace == in.Namespace && c.mayRead(ctx, s) },
+		Of: func(s *inject.Snapshot) bool {
+			return s.Namespace == in.Namespace && !s.CreatedAt.Before(in.Since) && c.mayRead(ctx, s)
+		},
 	})
 	if err != nil {
 		return nil, err

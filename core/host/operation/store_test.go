@@ -149,6 +149,9 @@ func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 	}
 	to := filepath.Join(t.TempDir(), "monday")
 	refused(t, operator(t), c, "store_backup", &operation.StoreBackup{}, "folder_invalid")
+	if at, known := h.Storage.LastBackup(); !known || !at.IsZero() {
+		t.Errorf("the last backup is of %s, %t", at, known)
+	}
 	done := called[operation.Backup](t, operator(t), c, "store_backup", &operation.StoreBackup{Folder: to})
 	if len(done.LeftOut) != 1 || done.LeftOut[0].Name != "trust file" {
 		t.Errorf("%+v", done)
@@ -157,6 +160,9 @@ func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 	to += "-all"
 	if done = called[operation.Backup](t, operator(t), c, "store_backup", &operation.StoreBackup{Folder: to, All: true}); done.LeftOut == nil || len(done.LeftOut) != 0 {
 		t.Errorf("%+v", done)
+	}
+	if at, known := h.Storage.LastBackup(); !known || at.IsZero() || at.After(h.Config.Clock.Now()) {
+		t.Errorf("the last backup is of %s, %t", at, known)
 	}
 	restored := toolsHost(t, nil)
 	if err := host.Restore(t.Context(), restored.Config.Settings, to, false); err != nil {
@@ -168,7 +174,11 @@ func TestStoreBackup_IsACopyWithWhatTheHostKeeps(t *testing.T) {
 	if page := called[operation.Memories](t, operator(t), operation.Call{Host: restored}, "memory_list", &operation.MemoryList{Namespace: "n"}); len(page.Items) != 1 {
 		t.Errorf("restored %+v", page.Items)
 	}
-	refused(t, operator(t), operation.Call{Host: toolsHost(t, mem.Open()), Local: true}, "store_backup", &operation.StoreBackup{Folder: to + "-mem"}, "store_not_local")
+	other := toolsHost(t, mem.Open())
+	refused(t, operator(t), operation.Call{Host: other, Local: true}, "store_backup", &operation.StoreBackup{Folder: to + "-mem"}, "store_not_local")
+	if _, known := other.Storage.LastBackup(); known {
+		t.Error("something is known of the backups of a store that isn't the host's own")
+	}
 }
 
 func TestStorePrune_WritesFilesThatAreProven(t *testing.T) {
@@ -216,7 +226,7 @@ func TestStore_ContentsAreNotTheOperators(t *testing.T) {
 	}
 	for scope, may := range map[core.Scope]string{
 		core.ScopeOperate: "store_check status", core.ScopeStoreExport: "store_export", core.ScopeStoreImport: "store_import",
-		core.ScopeMetrics: "", core.ScopePolicy: "", core.ScopePlugin: "", core.ScopeMemoryErase: "", core.ScopeMemoryRead: "governance_get memory_list",
+		core.ScopeMetrics: "", core.ScopeModel: "", core.ScopePolicy: "", core.ScopePlugin: "", core.ScopeMemoryErase: "", core.ScopeMemoryRead: "governance_get memory_list",
 	} {
 		for name, in := range requests {
 			_, err := operation.Do(tokenOf(t, "**", scope), call(), name, in)

@@ -20,13 +20,13 @@ func (t Term) Label() string { return t.Word + " (" + t.Name + ")" }
 // Terms are the names that have words, in the order in which lists explain them.
 func Terms() []Term {
 	return []Term{
-		{"q", "how much it helps", "From 0 to 1, learned from turns: it rises when turns that used the memory succeed, and falls when they fail."},
+		{"q", "how its turns ended", "From 0 to 1, learned from turns: it rises when turns that used the memory succeed, and falls when they fail."},
 		{"react", "what tools say", "From 0 to 1: how often tools and evaluators succeeded where the memory was used, and whether that happened again."},
 		{"graph", "where it is needed", "From 0 to 1: whether the workflows that recalled the memory still lead to a step that needs it; .5 if none is known."},
-		{"omega", "what others found", "From 0 to 1: what was reported about its source, the code and its benefit; .5 for what nobody reported."},
+		{"omega", "what the decision adds", "From 0 to 1: what was reported for the decision about the memory's source, the code and its benefit; .5 for what nobody reported."},
 		{"utility", "all four together", "The weighted sum of the four numbers above. The gate compares it with the limits of the namespace."},
 		{"confidence", "how sure the decision is", "From 0 to 1: how far the numbers are from the limit at which the gate would decide otherwise."},
-		{"ttl_score", "worth keeping", "The retention score: hits and utility raise it, misses and idle turns lower it. Its limits decide when a memory cools."},
+		{"ttl_score", "how much it helps", "The retention score: hits and utility raise it, misses and idle turns lower it. Its limits decide when a memory cools."},
 		{"bias", "how turns went lately", "From −1 to 1: turns of the session that succeed raise it, turns that fail lower it. It decides how many memories recall finds."},
 		{"score", "how good it is", "Of an attempt: from 0 to 1, as its evaluator judged it. Of what a search found: how well it fits, compared with the other results."},
 		{"anchor", "never left out", "A block of a prompt that is never cut or dropped. Only the operator and the host make one."},
@@ -44,4 +44,13 @@ func TermFor(name string) Term {
 		}
 	}
 	return Term{Name: name, Word: strings.ReplaceAll(name, "_", " ")}
+}
+
+// InWords is a sentence of a result, such as a line of memory explain, with words in place of the
+// names that aren't words.
+func InWords(sentence string) string {
+	if rest, is := strings.CutPrefix(sentence, "q "); is {
+		sentence = TermFor("q").Label() + " " + rest
+	}
+	return strings.ReplaceAll(sentence, "ttl_score", "retention score")
 }

@@ -52,6 +52,11 @@ type TokenNew struct {
 	// Scopes and Namespaces are what the token allows, within what the caller may do.
 	Scopes     []core.Scope `json:"scopes"`
 	Namespaces []string     `json:"namespaces"`
+	// DefaultNamespace is the namespace of requests with the token that name none; "" is the root of
+	// the first pattern.
+	DefaultNamespace string `json:"default_namespace,omitempty"`
+	// The models that it may ask with the scope model, and for how much.
+	core.ModelGrant
 	// Label describes for people what the token is used for.
 	Label string `json:"label,omitempty"`
 	// ExpiresIn is how many seconds it is valid; 0 means 90 days.
@@ -81,7 +86,7 @@ func (in *TokenNew) request() access.Request {
 	if most := int64(access.MaxLifetime / time.Second); in.ExpiresIn > most || in.ExpiresIn < 0 {
 		lifetime = access.MaxLifetime + time.Second // too long, so it is refused, but it doesn't overflow
 	}
-	return access.Request{Subject: in.Subject, Scopes: in.Scopes, Namespaces: in.Namespaces, Label: in.Label, Lifetime: lifetime}
+	return access.Request{Subject: in.Subject, Scopes: in.Scopes, Namespaces: in.Namespaces, DefaultNamespace: in.DefaultNamespace, ModelGrant: in.ModelGrant, Label: in.Label, Lifetime: lifetime}
 }
 
 func (in *TokenNew) check() error {
@@ -122,15 +127,19 @@ func tokenOperator(ctx context.Context, c *Call, _ *TokenOperator) (*OperatorTok
 
 // TokenList asks for the tokens.
 type TokenList struct {
+	// Since leaves out tokens that were issued before; the zero time selects all.
+	Since time.Time `json:"since,omitzero"`
 	Paging
 }
 
 func tokenList(ctx context.Context, c *Call, in *TokenList) (*Page[Token], error) {
-	after, limit, err := in.open(ctx, c, nil)
+	filter := *in
+	filter.Paging = Paging{}
+	after, limit, err := in.open(ctx, c, filter)
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.Host.Access.List(ctx, access.ListFilter{Reaches: c.reaches, After: after, Limit: limit + 1}) // one more shows whether there is a next page
+	list, err := c.Host.Access.List(ctx, access.ListFilter{Reaches: c.reaches, Since: in.Since, After: after, Limit: limit + 1}) // one more shows whether there is a next page
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +152,7 @@ func tokenList(ctx context.Context, c *Call, in *TokenList) (*Page[Token], error
 	for i := range list {
 		items[i] = c.token(&list[i])
 	}
-	return pageOf(ctx, c, items, next, nil)
+	return pageOf(ctx, c, items, next, filter)
 }
 
 // TokenRevoke names a token.

@@ -108,6 +108,7 @@ func TestACallerGivesNoMoreThanItHas(t *testing.T) {
 		"subject_invalid 3":   grant(core.LocalSubject, operate, here),
 		"scope_denied 2":      grant("o", []core.Scope{core.ScopeStoreExport}, here),
 		"scope_denied 3":      grant("p", []core.Scope{core.ScopeMetrics, core.ScopeOperate}, here),
+		"scope_denied 4":      grant("p", []core.Scope{core.ScopeModel}, here),
 		"expires_in_denied":   {Subject: "q", Scopes: operate, Namespaces: []string{here}, ExpiresIn: 3601},
 		"expires_in_denied 2": {Subject: "r", Scopes: operate, Namespaces: []string{here}, ExpiresIn: int64(access.MaxLifetime / time.Second)},
 	} {

@@ -4,6 +4,8 @@
 //
 // Two worlds that are made in the same way hold the same bytes, so that a test can do one
 // request in each, through two surfaces, and compare the answers. Only tests import it.
+//
+// It is internal to Reflectory: its API may change in any release.
 package operationtest
 
 import (
