@@ -46,9 +46,13 @@ func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(stri
 		idempotencyKey: idempotencyKey,
 		emit:           emit,
 		form:           c.config.schema.form(),
+		tools:          c.config.tools,
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(r.ToolCalls) > 0 && len(c.config.tools.tools) > 0 && r.Finish == modeltext.Whole {
+		return c.calls(r), r, nil
 	}
 	output, err := c.output(r)
 	if err != nil {
@@ -80,7 +84,7 @@ func raw(r *reply) string {
 
 // output is the reply's output, or the reason why it has none.
 func (c *caller) output(r *reply) (json.RawMessage, error) {
-	model, url := c.config.endpoint.model, c.config.endpoint.url
+	model, url := r.endpoint.model, r.endpoint.url
 	switch {
 	case r.Finish == modeltext.Refused:
 		return nil, sdk.Errorf(sdk.Invalid, "llm_refused", "model %q at %s refuses: %s", model, url, r.refusal())

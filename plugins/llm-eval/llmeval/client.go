@@ -1,6 +1,7 @@
 package llmeval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,10 @@ type question struct {
 	// defaultTemperature means that the plugin chose the temperature, so a model that
 	// refuses it is asked again without it.
 	defaultTemperature bool
+	// effort is the endpoint's, see [endpoint.effort].
+	effort string
+	// tools are what the model may call.
+	tools toolbox
 	// form, if not nil, is the requested form of the reply.
 	form *form
 	// idempotencyKey is sent if it is set.
@@ -42,18 +47,32 @@ type form struct {
 	words string
 }
 
+// object reports whether the form is an object, which is all that JSON mode can ask for.
+func (f *form) object() bool {
+	var schema struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(f.Schema, &schema) == nil && schema.Type == "object"
+}
+
 // reply is the model's reply, without the key.
 type reply struct {
 	*modeltext.Reply
-	model string
-	usage sdk.Usage
-	tries int
+	// endpoint is the one that replied.
+	endpoint *endpoint
+	model    string
+	usage    sdk.Usage
+	tries    int
 	// prompt is how many characters the question had.
 	prompt int
 	// note describes what parsing removed from the text.
 	note string
+	// failed are the models that weren't served before, with the reasons.
+	failed []string
 	// notSent are the fields of the config that the model refuses.
 	notSent []string
+	// refuses is what the model is known to refuse, see [endpoint.refuses].
+	refuses []string
 	// sent are the messages that were sent, without the key.
 	sent []sdk.PromptMessage
 }
@@ -74,39 +93,78 @@ type client struct {
 }
 
 // callModel sends a question, with what a person doesn't see in its messages made visible
-// ([sdk.Visible]): they may repeat recalled text. It tries again if a fault may be temporary, and in
-// another dialect if the endpoint refuses this one.
+// ([sdk.Visible]): they may repeat recalled text. A model that isn't served is followed by the
+// next of the config's.
 func (c *client) callModel(ctx context.Context, q *question) (*reply, error) {
 	q.messages = slices.Clone(q.messages) // a config's are used again
 	for i := range q.messages {
 		q.messages[i].Content = sdk.Visible(q.messages[i].Content)
 	}
-	known := c.dialects.of(c.endpoint)
-	x := &exchange{client: c, question: q, dialect: known}
+	q.effort = c.endpoint.effort
+	x := &exchange{client: c, question: q}
+	r, err := x.ask(ctx)
+	key := q.idempotencyKey
+	var failed []string
+	best := err // of the errors, the one that may pass
+	for _, model := range c.endpoint.others {
+		if !unserved(ctx, err) {
+			break
+		}
+		failed = append(failed, x.endpoint.model+": "+sdk.ReasonOf(err))
+		next := *c.endpoint
+		next.model = model
+		x.client = &client{endpoint: &next, http: c.http, dialects: c.dialects}
+		if key != "" {
+			q.idempotencyKey = key + ":" + model // another request
+		}
+		if r, err = x.ask(ctx); sdk.Permanent(best) || !sdk.Permanent(err) {
+			best = err
+		}
+	}
+	switch {
+	case err == nil:
+		r.failed = failed
+		r.usage = r.usage.Add(x.lost)
+		return r, nil
+	case len(failed) > 0:
+		err = sdk.AsError(best).WithDetail("models_failed", append(failed, x.endpoint.model+": "+sdk.ReasonOf(err)))
+	}
+	if x.lost != (sdk.Usage{}) {
+		err = sdk.AsError(err).WithDetail(sdk.UsageDetail, x.lost)
+	}
+	return nil, sdk.WithPrompt(err, x.sent())
+}
+
+// unserved reports whether an error means that this model isn't served now, and there is time for
+// another.
+func unserved(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && slices.Contains([]sdk.Code{sdk.Unavailable, sdk.Exhausted, sdk.Timeout}, sdk.CodeOf(err))
+}
+
+// ask sends the question to the exchange's model. It tries again if a fault may be temporary, and
+// in another dialect if the endpoint refuses this one.
+func (x *exchange) ask(ctx context.Context) (*reply, error) {
+	known := x.dialects.of(x.endpoint)
+	x.dialect = known
 	for total := 0; ; {
-		tries, err := c.endpoint.retry(ctx, func() error { return x.run(ctx) })
+		tries, err := x.endpoint.retry(ctx, func() error { return x.run(ctx) })
 		total += tries
 		if err == nil {
 			if x.dialect != known {
-				c.dialects.remember(c.endpoint, x.dialect)
+				x.dialects.remember(x.endpoint, x.dialect)
 			}
 			x.reply.tries = total
-			x.reply.notSent = x.dialect.notSent(q)
-			x.reply.usage = x.reply.usage.Add(x.lost)
+			x.reply.notSent, x.reply.refuses = x.dialect.notSent(x.question), x.endpoint.refuses(x.dialect)
 			return x.reply, nil
 		}
 		var f *fault
 		if errors.As(err, &f) {
-			if adapted, ok := x.dialect.adapt(q, f); ok {
+			if adapted, ok := x.dialect.adapt(x.question, f); ok {
 				x.dialect = adapted
 				continue
 			}
 		}
-		err = c.endpoint.explain(ctx, err, total)
-		if x.lost != (sdk.Usage{}) {
-			err = sdk.AsError(err).WithDetail(sdk.UsageDetail, x.lost)
-		}
-		return nil, sdk.WithPrompt(err, x.sent())
+		return nil, x.endpoint.explain(ctx, err, total)
 	}
 }
 
@@ -119,8 +177,21 @@ func (r *reply) metadata() map[string]string {
 	if r.tries > 1 {
 		m["tries"] = strconv.Itoa(r.tries)
 	}
+	if len(r.failed) > 0 {
+		m["models_failed"] = strings.Join(r.failed, ", ")
+		m["model"] = cmp.Or(r.model, r.endpoint.model)
+	}
 	if len(r.notSent) > 0 {
 		m["not_sent"] = strings.Join(r.notSent, ", ")
+	}
+	if n := len(r.ToolCalls); n > 0 {
+		m[sdk.MetadataToolCalls] = strconv.Itoa(n)
+	}
+	if n := utf8.RuneCountInString(r.Thought); n > 0 {
+		m["thought"] = strconv.Itoa(n) // characters
+	}
+	if len(r.refuses) > 0 {
+		m["refuses"] = strings.Join(r.refuses, ",")
 	}
 	switch {
 	case r.PromptCut:

@@ -27,8 +27,11 @@ const maxStops = 16
 
 // message is one turn of a conversation.
 type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role, Content string
+	// Calls are the calls that an assistant's message asks for.
+	Calls []toolCall
+	// CallID and Tool are, of a tool's message, the call that it answers and the tool's name.
+	CallID, Tool string
 }
 
 // The roles of messages.
@@ -36,6 +39,7 @@ const (
 	roleSystem    = "system"
 	roleUser      = "user"
 	roleAssistant = "assistant"
+	roleTool      = "tool"
 )
 
 // judgeConfig is an evaluator's config.
@@ -62,6 +66,7 @@ type callConfig struct {
 	endpoint *endpoint
 	sampling sampling
 	messages []message
+	tools    toolbox
 	parse    bool         // the reply is JSON
 	schema   *replySchema // that the JSON must fit, or nil
 }
@@ -103,7 +108,7 @@ func decodeExample(f *jsonconfig.Object) example {
 
 func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, error) {
 	f := jsonconfig.Read(raw)
-	c := &callConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f), messages: decodeMessages(f)}
+	c := &callConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f), messages: decodeMessages(f), tools: decodeTools(f)}
 	var parse string
 	if f.Take("parse", "text", &parse) && parse != "json" {
 		f.Report(`parse %q is not known: only "json" is`, parse)
@@ -125,7 +130,7 @@ func decodeMessages(f *jsonconfig.Object) []message {
 	var messages []message
 	var system, prompt string
 	if f.Take("system", "text", &system) {
-		messages = append(messages, message{roleSystem, system})
+		messages = append(messages, message{Role: roleSystem, Content: system})
 	}
 	hasPrompt, hasMessages := f.Has("prompt"), f.Has("messages")
 	switch {
@@ -135,7 +140,7 @@ func decodeMessages(f *jsonconfig.Object) []message {
 		f.Report("prompt or messages is missing")
 	}
 	if f.Take("prompt", "text", &prompt) {
-		messages = append(messages, message{roleUser, prompt})
+		messages = append(messages, message{Role: roleUser, Content: prompt})
 	}
 	f.Each("messages", func(item *jsonconfig.Object) { messages = append(messages, decodeMessage(item)) })
 	return messages
@@ -143,12 +148,19 @@ func decodeMessages(f *jsonconfig.Object) []message {
 
 func decodeMessage(f *jsonconfig.Object) message {
 	var m message
-	roles := []string{roleSystem, roleUser, roleAssistant}
+	roles := []string{roleSystem, roleUser, roleAssistant, roleTool}
 	if f.Take("role", "text", &m.Role); !slices.Contains(roles, m.Role) {
 		f.Report("role %q is not one of %s", m.Role, strings.Join(roles, ", "))
 	}
 	if !f.Take("content", "text", &m.Content) && !f.Has("content") {
 		f.Report("content is missing")
+	}
+	if m.Role == roleTool {
+		f.Take("tool_call_id", "text", &m.CallID)
+		f.Take("name", "text", &m.Tool)
+	}
+	if m.Role == roleAssistant {
+		m.Calls = decodeCalls(f)
 	}
 	f.Done()
 	return m

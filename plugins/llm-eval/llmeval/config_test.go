@@ -20,18 +20,18 @@ func TestConfigReportsAllProblems(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {false, `{}`, []string{
-			"llm.model is missing", `llm.provider "" is not one of openai, ollama`, "llm.base_url is missing", "prompt or messages is missing",
+			"llm.model is missing", `llm.provider "" is not one of openai, ollama, anthropic`, "llm.base_url is missing", "prompt or messages is missing",
 		}},
-		"not an object":         {true, `[1]`, []string{"the config is a list, not an object", "llm.model is missing", `llm.provider "" is not one of openai, ollama`, "llm.base_url is missing"}},
+		"not an object":         {true, `[1]`, []string{"the config is a list, not an object", "llm.model is missing", `llm.provider "" is not one of openai, ollama, anthropic`, "llm.base_url is missing"}},
 		"near names":            {true, `{` + llm + `,"promt":"x","temprature":0}`, []string{"unknown key promt: did you mean prompt?", "unknown key temprature: did you mean temperature?"}},
 		"near names within llm": {true, `{"llm":{"provider":"openai","base_url":"http://h","model":"m","api_key":"x","modl":1,"price":{"inn":1}}}`, []string{"unknown key llm.price.inn: did you mean in?", "unknown key llm.api_key: did you mean api_key_env?", "unknown key llm.modl: did you mean model?"}},
 		"far names":             {true, `{` + llm + `,"zzzzzz":1}`, []string{"unknown key zzzzzz: known are context, examples, llm, max_tokens, model, prompt, scale, seed, stop, system, temperature, top_p"}},
 		"a generator's keys":    {true, `{` + llm + `,"parse":"json"}`, []string{"unknown key parse: known are context, examples, llm, max_tokens, model, prompt, scale, seed, stop, system, temperature, top_p"}},
 		"wrong types":           {false, `{` + llm + `,"prompt":5,"system":[],"temperature":"hot","max_tokens":1.5,"parse":true}`, []string{"temperature is text, not a number", "max_tokens is a number, not a whole number", "system is a list, not text", "prompt is a number, not text", "parse is a boolean, not text"}},
 		"out of range":          {false, `{` + llm + `,"prompt":"p","temperature":2.1,"max_tokens":0,"parse":"xml"}`, []string{"temperature is not between 0 and 2", "max_tokens is less than 1", `parse "xml" is not known: only "json" is`}},
-		"prompt and messages":   {false, `{` + llm + `,"prompt":"p","messages":[{"role":"robot"},5]}`, []string{"prompt and messages exclude each other", `messages[0].role "robot" is not one of system, user, assistant`, "messages[0].content is missing", "messages[1] is a number, not an object"}},
+		"prompt and messages":   {false, `{` + llm + `,"prompt":"p","messages":[{"role":"robot"},5]}`, []string{"prompt and messages exclude each other", `messages[0].role "robot" is not one of system, user, assistant, tool`, "messages[0].content is missing", "messages[1] is a number, not an object"}},
 		"examples":              {true, `{` + llm + `,"examples":[{"score":2,"fedback":"x"},{"output":1,"pass":"yes"}]}`, []string{"examples[0].output is missing", "examples[0].pass is missing", "examples[0].score is not between 0 and 1", "unknown key examples[0].fedback: did you mean feedback?", "examples[1].pass is text, not a boolean"}},
-		"the provider":          {true, `{"llm":{"provider":"olama","base_url":"http://h","model":"m"}}`, []string{`llm.provider "olama" is not one of openai, ollama`}},
+		"the provider":          {true, `{"llm":{"provider":"olama","base_url":"http://h","model":"m"}}`, []string{`llm.provider "olama" is not one of openai, ollama, anthropic`}},
 		"the address":           {true, `{"llm":{"provider":"openai","base_url":"127.0.0.1:1","model":"m"}}`, []string{"llm.base_url is not an http or https URL"}},
 		"another scheme":        {true, `{"llm":{"provider":"openai","base_url":"file:///etc","model":"m"}}`, []string{"llm.base_url is not an http or https URL"}},
 		"a key in the address":  {true, `{"llm":{"provider":"openai","base_url":"http://me:s3cret@h","model":"m"}}`, []string{"llm.base_url has a user, query or fragment: a key belongs in the variable that api_key_env names"}},

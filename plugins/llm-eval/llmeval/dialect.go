@@ -6,21 +6,39 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/reflectory/reflectory/sdk/jsonconfig"
 )
 
 // dialect lists the parts of the protocol that an endpoint's model doesn't accept. Each
 // field is learned from a refusal.
 type dialect struct {
-	// noFormat: no structured output; the reply is found in the text.
-	noFormat bool
+	// format is how the form of a reply is asked for.
+	format formatting
+	// noJSONMode: the protocol can't ask for any JSON object.
+	noJSONMode bool
+	// noSystem: there are no system messages; what they say goes before what the user says.
+	noSystem bool
 	// noTemperature: only the model's own temperature is possible (reasoning models). The
 	// other fields of sampling likewise.
 	noTemperature, noTopP, noSeed, noStop bool
+	// noEffort: how much the model thinks can't be chosen.
+	noEffort bool
 	// tokens is how the limit of a reply is written.
 	tokens tokenField
 	// stream is whether replies are streamed.
 	stream streaming
 }
+
+// formatting is how the form of a reply is asked for. Each way is tried if the one before is
+// refused.
+type formatting int
+
+const (
+	bySchema   formatting = iota // structured output
+	byJSONMode                   // a JSON object, whose schema is in the prompt
+	byWords                      // the prompt alone; the reply is found in the text
+)
 
 // tokenField is the field for the limit of a reply.
 type tokenField int
@@ -29,6 +47,7 @@ const (
 	maxTokens           tokenField = iota // max_tokens
 	maxCompletionTokens                   // max_completion_tokens, for reasoning models
 	noTokens                              // none
+	ownTokens                             // the field of a protocol other than chat completions
 )
 
 // streaming is whether a model's replies are streamed.
@@ -40,26 +59,35 @@ const (
 	streamAlways // the model only streams
 )
 
-// The fields that a model may refuse, in addition to those of [dialect.sampling].
+// The fields that a model may refuse, in addition to the ones of [dialect.sampling].
 const (
 	fieldFormat = "response_format"
+	// fieldSchema is a schema in structured output, and fieldSystem a system message.
+	fieldSchema = "json_schema"
+	fieldSystem = "system"
 	fieldStream = "stream"
+	fieldEffort = "reasoning_effort"
+	// fieldWhole is a reply that isn't streamed, in a config.
+	fieldWhole = "whole_replies"
 )
 
 // fieldWords find the fields that a message names. Three of the names are also everyday
 // words, so those count only where they are quoted or called a parameter.
 var fieldWords = sync.OnceValue(func() map[string]*regexp.Regexp {
 	words := map[string]*regexp.Regexp{
-		fieldFormat: regexp.MustCompile(`(?i)response[ _]format|json[ _-]?(schema|mode|object)|structured[ _-]outputs?|guided[ _-](json|decoding)`),
+		fieldFormat: regexp.MustCompile(`(?i)response[ _]format|\boutput_(format|config\.format)\b|\btext\.format\b|json[ _-]?(schema|mode|object)|structured[ _-]outputs?|guided[ _-](json|decoding)`),
+		fieldSchema: regexp.MustCompile(`(?i)\bjson[ _-]?schema\b|\bresponse[ _]format[. ]type\b|\bguided[ _-]json\b`),
+		fieldSystem: regexp.MustCompile(`(?i)\bsystem['"]?[ _-]?(role|messages?|prompts?|instructions?)\b|\brole\b.{0,40}\bsystem\b|\bdeveloper instruction|\bonly user (and|or) assistant roles|\broles must alternate\b`),
 		fieldStream: regexp.MustCompile(`(?i)\b(non[ -]?)?stream(s|ed|ing)?\b|\bstream_options\b`),
+		fieldEffort: regexp.MustCompile(`(?i)\breasoning([ _.]effort)?\b|\beffort\b|\bthink(ing)?\b`),
 	}
 	for _, name := range []string{"temperature", "top_p", "max_tokens", "max_completion_tokens"} {
 		words[name] = regexp.MustCompile(`(?i)\b` + name + `\b`)
 	}
-	for _, name := range []string{"seed", "stop"} {
+	for name, also := range map[string]string{"seed": "seed", "stop": "(stop|stop_sequences)"} {
 		words[name] = regexp.MustCompile(strings.ReplaceAll(`(?i)["'`+"`"+`\[(]F["'`+"`"+`\])]`+
 			`|\b(parameters?|params?|fields?|arguments?|options?|property|supports?)\b\s*[:=]?\s*F\b`+
-			`|\bF\b\s*([:=]|parameters?|params?|fields?|arguments?|options?|sequences?|is(n't| not| un)|are(n't| not)|not\b|un(supported|known|recognized)|can(not|'t))`, "F", name))
+			`|\bF\b\s*([:=]|parameters?|params?|fields?|arguments?|options?|sequences?|is(n't| not| un)|are(n't| not)|not\b|un(supported|known|recognized)|can(not|'t))`, "F", also))
 	}
 	return words
 })
@@ -98,8 +126,20 @@ func (d dialect) refused(q *question, f *fault) string {
 	words := fieldWords()
 	if f.param != "" {
 		for part := range strings.FieldsFuncSeq(strings.ToLower(f.param), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
-			if part == "stream_options" {
+			switch part {
+			case "stream_options":
 				part = fieldStream
+			case "stop_sequences":
+				part = "stop"
+			case "effort", "reasoning", "thinking", "think":
+				part = fieldEffort
+			case "role": // messages[0].role
+				part = fieldSystem
+			case "format", "output_format": // text.format, output_config.format
+				part = fieldFormat
+			}
+			if part == fieldFormat && words[fieldSchema].MatchString(f.said) && d.mayDrop(q, fieldSchema, f) {
+				part = fieldSchema
 			}
 			if words[part] != nil && d.mayDrop(q, part, f) {
 				return part
@@ -110,7 +150,7 @@ func (d dialect) refused(q *question, f *fault) string {
 	first, at := "", len(f.said)
 	for name, word := range words {
 		found := word.FindStringIndex(f.said)
-		if found != nil && found[0] < at && d.mayDrop(q, name, f) {
+		if found != nil && (found[0] < at || found[0] == at && name == fieldSchema) && d.mayDrop(q, name, f) {
 			first, at = name, found[0]
 		}
 	}
@@ -120,7 +160,7 @@ func (d dialect) refused(q *question, f *fault) string {
 // mayDrop reports whether a field was sent, or left out, so that a message may be about it.
 // If only its value is wrong, and the config has the value, the config has to change.
 func (d dialect) mayDrop(q *question, field string, f *fault) bool {
-	own := field == fieldFormat || field == fieldStream || field == "temperature" && q.defaultTemperature
+	own := field == fieldFormat || field == fieldSchema || field == fieldStream || field == "temperature" && q.defaultTemperature
 	dropped := d
 	dropped.drop(q, field, f.streamed)
 	return dropped != d && (own || !ofValue.MatchString(f.said))
@@ -131,7 +171,15 @@ func (d *dialect) drop(q *question, field string, streamed bool) {
 	s := q.sampling
 	switch field {
 	case fieldFormat:
-		d.noFormat = d.noFormat || q.form != nil
+		if q.form != nil {
+			d.format = byWords
+		}
+	case fieldSchema:
+		if d.format == bySchema && !d.noJSONMode && q.form != nil && q.form.object() {
+			d.format = byJSONMode
+		}
+	case fieldSystem:
+		d.noSystem = d.noSystem || slices.ContainsFunc(q.messages, func(m message) bool { return m.Role == roleSystem })
 	case fieldStream:
 		switch {
 		case d.stream != streamIfWatched: // it refuses both
@@ -140,6 +188,8 @@ func (d *dialect) drop(q *question, field string, streamed bool) {
 		default:
 			d.stream = streamAlways
 		}
+	case fieldEffort:
+		d.noEffort = d.noEffort || q.effort != ""
 	case "temperature":
 		d.noTemperature = d.noTemperature || s.temperature != nil
 	case "top_p":
@@ -171,12 +221,76 @@ func (d dialect) notSent(q *question) (fields []string) {
 		{"seed", d.noSeed && s.seed != nil},
 		{"stop", d.noStop && len(s.stop) > 0},
 		{"max_tokens", d.tokens == noTokens && s.maxTokens > 0},
+		{fieldEffort, d.noEffort && q.effort != ""},
 	} {
 		if f.gone {
 			fields = append(fields, f.name)
 		}
 	}
 	return slices.Clip(fields)
+}
+
+// refuses lists what the model is known to refuse and its protocol has, in the words of
+// llm.dialect.refuses.
+func (e *endpoint) refuses(d dialect) (fields []string) {
+	lacks := e.protocol.lacks
+	for _, f := range []struct {
+		name string
+		gone bool
+	}{
+		{fieldFormat, d.format == byWords},
+		{fieldSchema, d.format == byJSONMode},
+		{fieldSystem, d.noSystem},
+		{"temperature", d.noTemperature},
+		{"top_p", d.noTopP},
+		{"seed", d.noSeed && !lacks.noSeed},
+		{"stop", d.noStop && !lacks.noStop},
+		{"max_tokens", d.tokens == maxCompletionTokens || d.tokens == noTokens},
+		{"max_completion_tokens", d.tokens == noTokens},
+		{fieldEffort, d.noEffort},
+		{fieldStream, d.stream == streamNever},
+		{fieldWhole, d.stream == streamAlways},
+	} {
+		if f.gone {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}
+
+// decodeDialect reads what the config says that the model refuses, so that it isn't asked first,
+// in addition to what its protocol lacks.
+func decodeDialect(llm *jsonconfig.Object, p *protocol) dialect {
+	d := p.lacks
+	own := llm.Object("dialect")
+	var refuses []string
+	own.Take("refuses", "a list of texts", &refuses)
+	for _, field := range refuses {
+		gone := map[string]*bool{
+			"temperature": &d.noTemperature, "top_p": &d.noTopP, "seed": &d.noSeed, "stop": &d.noStop,
+			fieldEffort: &d.noEffort, fieldSystem: &d.noSystem,
+		}[field]
+		switch {
+		case gone != nil:
+			*gone = true
+		case field == fieldFormat:
+			d.format = byWords
+		case field == fieldSchema:
+			d.format = max(d.format, byJSONMode)
+		case field == "max_tokens" && d.tokens != ownTokens:
+			d.tokens = max(d.tokens, maxCompletionTokens)
+		case field == "max_completion_tokens" && d.tokens != ownTokens:
+			d.tokens = noTokens
+		case field == fieldStream:
+			d.stream = streamNever
+		case field == fieldWhole:
+			d.stream = streamAlways
+		default:
+			own.Report("refuses has %q, which isn't a field that can be left out", field)
+		}
+	}
+	own.Done()
+	return d
 }
 
 // maxDialects limits how many dialects are remembered; a workflow uses a handful of
@@ -190,14 +304,26 @@ type dialects struct {
 	byModel map[modelName]dialect
 }
 
-type modelName struct{ url, model string }
+// modelName names a model by the address of its calls, and what the config says about it.
+type modelName struct {
+	url, model string
+	config     dialect
+}
+
+func nameOf(e *endpoint) modelName {
+	return modelName{e.url + e.protocol.path, e.model, e.dialect}
+}
 
 func newDialects() *dialects { return &dialects{byModel: map[modelName]dialect{}} }
 
+// of is what was learned about a model, or what its config says about it.
 func (d *dialects) of(e *endpoint) dialect {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.byModel[modelName{e.url, e.model}]
+	if learned, ok := d.byModel[nameOf(e)]; ok {
+		return learned
+	}
+	return e.dialect
 }
 
 // remember records a dialect in which the model replied.
@@ -207,5 +333,5 @@ func (d *dialects) remember(e *endpoint, learned dialect) {
 	if len(d.byModel) >= maxDialects {
 		clear(d.byModel)
 	}
-	d.byModel[modelName{e.url, e.model}] = learned
+	d.byModel[nameOf(e)] = learned
 }

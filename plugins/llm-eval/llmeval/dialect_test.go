@@ -148,8 +148,11 @@ func TestDialect_OfAJudge(t *testing.T) {
 					t.Error("no pass")
 				}
 			}
-			all := server.Requests()
-			if last := string(all[len(all)-1].Body); len(all) != 3 || strings.Contains(last, `"`+test.field+`"`) {
+			all, wanted := server.Requests(), 3
+			if strings.Contains(test.body, "schema") || strings.Contains(test.body, " type is") {
+				wanted = 4 // JSON mode comes in between
+			}
+			if last := string(all[len(all)-1].Body); len(all) != wanted || strings.Contains(last, `"`+test.field+`"`) {
 				t.Errorf("%d requests, the last %s", len(all), last)
 			}
 		})
@@ -176,4 +179,70 @@ func TestFault_NoEndpointsIsNoMissingModel(t *testing.T) {
 			t.Errorf("%q: error %s: %s", says, e.Reason, e.Message)
 		}
 	}
+}
+
+// A model without system messages gets what they say from the user, and one without schemas a JSON
+// mode, however it is written.
+func TestDialect_OfMessagesAndForms(t *testing.T) {
+	for name, test := range map[string]struct {
+		body, refused string // a part of the request that is refused
+		dialect       string
+	}{
+		"Gemma's template":      {message("System role not supported"), `"role":"system"`, "system"},
+		"Mistral's template":    {message("Only user and assistant roles are supported!"), `"role":"system"`, "system"},
+		"another template":      {message("Conversation roles must alternate user/assistant/user/assistant/..."), `"role":"system"`, "system"},
+		"a value":               {message("Unsupported value: 'messages[0].role' does not support 'system' with this model."), `"role":"system"`, "system"},
+		"a value, by its place": {`{"error":{"message":"Unsupported value","param":"messages[0].role","code":"unsupported_value"}}`, `"role":"system"`, "system"},
+		"a developer's":         {message("Developer instruction is not enabled for models/gemma-3"), `"role":"system"`, "system"},
+		"a message":             {message("this model doesn't take system messages"), `"role":"system"`, "system"},
+		"a prompt":              {`{"detail":"system_prompt: extra fields not permitted"}`, `"role":"system"`, "system"},
+		"in a 200":              {`{"error":{"code":400,"message":"System prompts are not supported"}}`, `"role":"system"`, "system"},
+		"a type":                {message("This response_format type is unavailable now"), `"json_schema"`, "json_schema"},
+		"a named type":          {message("response_format.type: 'json_schema' is not one of ['text', 'json_object']"), `"json_schema"`, "json_schema"},
+		"a schema":              {message("JSON schema isn't supported for this model"), `"json_schema"`, "json_schema"},
+		"guided decoding":       {message("guided_json needs a backend"), `"json_schema"`, "json_schema"},
+		"schemas and JSON mode": {message("json_schema and json_object: not supported"), `"response_format"`, "response_format"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := llmtest.StartFunc(func(r *llmtest.Request) llmtest.Reply {
+				if strings.Contains(string(r.Body), test.refused) {
+					return llmtest.Body(400, "application/json", test.body)
+				}
+				return llmtest.Text(`{"a": 1}`)
+			})
+			t.Cleanup(server.Close)
+			schema := object{"type": "object", "required": []string{"a"}}
+			res := generate(t, configFor(server.URL, object{"system": "Be brief.", "prompt": "Hello.", "response_schema": schema}))
+			all := server.Requests()
+			last := string(all[len(all)-1].Body)
+			if res.Metadata["refuses"] != test.dialect || strings.Count(last, "Be brief.") != 1 || strings.Contains(last, "must fit this JSON Schema") != (test.dialect != "system") {
+				t.Errorf("learned %q, sent %s", res.Metadata["refuses"], last)
+			}
+			known := object{"llm": object{"dialect": object{"refuses": []string{test.dialect}}}, "system": "Be brief.", "prompt": "Hello.", "response_schema": schema}
+			before := len(server.Requests())
+			if generate(t, configIn(llmtest.PathChat, server.URL, known)); len(server.Requests()) != before+1 {
+				t.Error("what is known was sent")
+			}
+		})
+	}
+}
+
+// What is written about a model holds in every protocol that has it.
+func TestDialect_WrittenHoldsInEachProtocol(t *testing.T) {
+	inEach(t, func(t *testing.T, path string) {
+		for _, field := range []string{"system", "json_schema", "response_format"} {
+			server := llmtest.New(t, llmtest.Text(`{"a": 1}`))
+			config := object{"llm": object{"dialect": object{"refuses": []string{field}}}, "system": "Be brief.", "prompt": "Hello.", "response_schema": object{"type": "object"}}
+			generate(t, configIn(path, server.URL, config))
+			r := server.Requests()[0]
+			body := string(r.Body)
+			if system := r.System() != ""; system != (field != "system") || !strings.Contains(body, "Be brief.") {
+				t.Errorf("without %s: %s", field, body)
+			}
+			mode := path != llmtest.PathMessages && field == "json_schema"
+			if words := strings.Contains(body, "must fit this JSON Schema"); words != (field != "system") || (len(r.ResponseFormat) > 0) != (field == "system" || mode) {
+				t.Errorf("without %s: %s", field, body)
+			}
+		}
+	})
 }

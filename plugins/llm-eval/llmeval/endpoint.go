@@ -15,10 +15,11 @@ import (
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
-// The providers of llm.provider. Both are asked in the same protocol.
+// The providers of llm.provider.
 const (
-	providerOpenAI = "openai" // any OpenAI-compatible endpoint
-	providerOllama = "ollama" // Ollama, which serves that protocol under /v1
+	providerOpenAI    = "openai"    // any OpenAI-compatible endpoint
+	providerOllama    = "ollama"    // Ollama, by its own protocol unless the base ends in /v1
+	providerAnthropic = "anthropic" // Anthropic, or what speaks its messages
 )
 
 // Limits of llm.timeout, the time that one HTTP exchange may take. The default leaves
@@ -34,9 +35,18 @@ const settingsHint = `write in the workflow: settings: {llm: {provider: ollama, 
 // endpoint is the address of a model, with its prices.
 type endpoint struct {
 	// url is the base of the protocol's paths, such as "http://h/v1".
-	url    string
-	model  string
-	keyEnv string
+	url      string
+	protocol *protocol
+	model    string
+	// others are the models that are asked, in this order, if the model isn't served.
+	others []string
+	// effort is llm.reasoning_effort, or "".
+	effort string
+	// maxContext limits the context that Ollama is asked for, in tokens.
+	maxContext int64
+	// dialect is what the config says about the model.
+	dialect dialect
+	keyEnv  string
 	// sent is the key as it is sent, or "" for none. key is the same if it is a secret, which
 	// is cut out of what the endpoint sends, and "" if it only stands where a key would be.
 	sent    string
@@ -65,14 +75,9 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 func decodeEndpoint(config *jsonconfig.Object) *endpoint {
 	e := &endpoint{timeout: defaultTimeout}
 	llm := config.Object("llm")
-	llm.Take("model", "text", &e.model)
-	var model string
-	config.Take("model", "text", &model)
-	e.model = cmp.Or(model, e.model)
-	if e.model == "" {
-		llm.Report("model is missing")
-	}
-	e.url = decodeURL(llm)
+	e.model, e.others = decodeModels(config, llm)
+	e.url, e.protocol = decodeURL(llm)
+	e.effort, e.maxContext, e.dialect = decodeEffort(llm), decodeMaxContext(llm, e.protocol), decodeDialect(llm, e.protocol)
 	e.keyEnv = decodeKeyEnv(llm)
 	e.timeout = decodeTimeout(llm)
 	e.ca, e.extraBody, e.extraHeaders = decodeCA(llm), decodeExtraBody(llm), decodeExtraHeaders(llm)
@@ -83,12 +88,83 @@ func decodeEndpoint(config *jsonconfig.Object) *endpoint {
 	return e
 }
 
-func decodeURL(llm *jsonconfig.Object) string {
-	var provider, base string
-	llm.Take("provider", "text", &provider)
-	if !slices.Contains([]string{providerOpenAI, providerOllama}, provider) {
-		llm.Report("provider %q is not one of %s, %s", provider, providerOpenAI, providerOllama)
+// maxModels limits llm.models: each takes its time before the next is asked.
+const maxModels = 8
+
+// decodeModels reads the model and those that are asked in its place. model next to llm overrides
+// all, and llm.models overrides llm.model.
+func decodeModels(config, llm *jsonconfig.Object) (model string, others []string) {
+	var one, own string
+	var several []string
+	llm.Take("model", "text", &one)
+	llm.Take("models", "a list of texts", &several)
+	config.Take("model", "text", &own)
+	switch {
+	case len(several) > maxModels:
+		llm.Report("models has %d models (limit %d)", len(several), maxModels)
+	case slices.Contains(several, ""):
+		llm.Report("models has an empty name")
 	}
+	if own != "" || len(several) == 0 {
+		several = []string{cmp.Or(own, one)}
+	}
+	if several[0] == "" {
+		llm.Report("model is missing")
+	}
+	return several[0], several[1:]
+}
+
+// decodeEffort reads how much the model should think: one of the levels that endpoints know.
+func decodeEffort(llm *jsonconfig.Object) (effort string) {
+	levels := []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+	if llm.Take("reasoning_effort", "text", &effort) && !slices.Contains(levels, effort) {
+		llm.Report("reasoning_effort %q is not one of %s", effort, strings.Join(levels, ", "))
+	}
+	return effort
+}
+
+// defaultMaxContext is llm.max_context if it isn't set. A context of this length takes about 4 GB
+// of memory for a model of 8 billion parameters.
+const defaultMaxContext = 32_768
+
+func decodeMaxContext(llm *jsonconfig.Object, p *protocol) int64 {
+	tokens := int64(defaultMaxContext)
+	if !llm.Take("max_context", "a whole number", &tokens) {
+		return tokens
+	}
+	switch {
+	case p.replies != modeltext.OllamaChat:
+		llm.Report("max_context is only for Ollama's own protocol: provider ollama, with a base_url that doesn't end in /v1")
+	case tokens < 512 || tokens > 10_000_000:
+		llm.Report("max_context is not from 512 to 10000000 tokens")
+	}
+	return tokens
+}
+
+// decodeURL reads the base of the protocol's paths, and which protocol it is.
+func decodeURL(llm *jsonconfig.Object) (base string, p *protocol) {
+	var provider, api string
+	llm.Take("provider", "text", &provider)
+	if providers := []string{providerOpenAI, providerOllama, providerAnthropic}; !slices.Contains(providers, provider) {
+		llm.Report("provider %q is not one of %s", provider, strings.Join(providers, ", "))
+	}
+	switch {
+	case !llm.Take("api", "text", &api):
+	case api != apiChat && api != apiResponses:
+		llm.Report("api %q is not one of %s, %s", api, apiChat, apiResponses)
+	case provider != providerOpenAI:
+		llm.Report("api is only for provider openai")
+	}
+	base = decodeBase(llm, provider)
+	p = protocolOf(provider, api, base)
+	if provider == providerAnthropic && base != "" && !strings.HasSuffix(base, "/v1") {
+		base += "/v1"
+	}
+	return base, p
+}
+
+func decodeBase(llm *jsonconfig.Object, provider string) string {
+	var base string
 	if !llm.Take("base_url", "text", &base) || base == "" {
 		llm.Report("base_url is missing")
 		return ""
@@ -102,19 +178,18 @@ func decodeURL(llm *jsonconfig.Object) string {
 		llm.Report("base_url has a user, query or fragment: a key belongs in the variable that api_key_env names")
 		return ""
 	}
-	base = withoutCall(provider, strings.TrimRight(u.String(), "/"))
-	if provider == providerOllama && !strings.HasSuffix(base, "/v1") {
-		base += "/v1"
-	}
-	return base
+	return withoutCall(provider, strings.TrimRight(u.String(), "/"))
 }
 
 // withoutCall cuts off the path of a call, which is part of the URLs in examples of
 // requests.
 func withoutCall(provider, base string) string {
 	calls := []string{"/chat/completions", "/completions", "/responses", "/models", "/embeddings"}
-	if provider == providerOllama {
+	switch provider {
+	case providerOllama:
 		calls = append(calls, "/api/chat", "/api/generate", "/api/tags", "/api")
+	case providerAnthropic:
+		calls = append(calls, "/messages")
 	}
 	for _, call := range calls {
 		if at := len(base) - len(call); at > 0 && strings.EqualFold(base[at:], call) {

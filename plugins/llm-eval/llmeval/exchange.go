@@ -29,6 +29,7 @@ const (
 const (
 	typeJSON   = "application/json"
 	typeEvents = "text/event-stream"
+	typeLines  = "application/x-ndjson"
 )
 
 // exchange is one question, in the dialect that its endpoint understands, and its reply.
@@ -61,15 +62,15 @@ func (x *exchange) run(ctx context.Context) error {
 func (x *exchange) send(ctx context.Context, stream bool) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	res, err := x.post(ctx, x.request(stream))
+	res, err := x.post(ctx, stream)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
 	// A reply is taken as it comes, whatever was requested: it is already paid for.
 	body := bufio.NewReader(res.Body)
-	if isStream(body, mediaType(res)) {
-		return x.stream(body, stop)
+	if events := isStream(body, mediaType(res)); events || x.endpoint.protocol.lines {
+		return x.stream(body, !events, stop)
 	}
 	return x.whole(body, mediaType(res))
 }
@@ -107,27 +108,30 @@ func isStream(body *bufio.Reader, mediaType string) bool {
 
 // post sends a request, and returns an answer with status 200 and a limited body.
 // Any other is a [fault] or a final error.
-func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Response, error) {
-	body, err := x.endpoint.body(request)
+func (x *exchange) post(ctx context.Context, stream bool) (*http.Response, error) {
+	p := x.endpoint.protocol
+	body, err := x.endpoint.body(p.request(x, stream))
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.endpoint.url+"/chat/completions", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.endpoint.url+p.path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", typeJSON)
+	accept := typeJSON
+	switch {
+	case p.lines:
+		accept = typeLines + ", " + typeJSON
+	case stream:
+		accept = typeEvents + ", " + typeJSON
+	}
+	req.Header.Set("Accept", accept)
 	req.Header.Set("User-Agent", "reflectory-llm-eval/"+Version)
-	if request.Stream {
-		req.Header.Set("Accept", typeEvents+", "+typeJSON)
-	}
 	for name, value := range x.endpoint.extraHeaders {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Content-Type", typeJSON)
-	if key := x.endpoint.sent; key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
+	p.authorize(req.Header, x.endpoint.sent)
 	if key := x.question.idempotencyKey; key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
@@ -150,7 +154,7 @@ func (x *exchange) post(ctx context.Context, request *chatRequest) (*http.Respon
 // whole reads a reply that arrives as one JSON object. Its content type doesn't matter.
 func (x *exchange) whole(from io.Reader, mediaType string) error {
 	body, broken := io.ReadAll(from)
-	r, err := modeltext.Read(body)
+	r, err := modeltext.Read(x.endpoint.protocol.replies, body)
 	switch {
 	case broken != nil && (err != nil || r.NoChoice): // else only the body's end is missing
 		return x.endpoint.unread(broken)
@@ -193,16 +197,17 @@ func (x *exchange) accept(r *modeltext.Reply, status int) error {
 	chars := x.question.chars()
 	r.CheckUsage(chars)
 	r.Replace(e.key.scrub)
-	x.reply = &reply{Reply: r, model: excerpt(r.Model, ""), usage: e.cost(r.Usage), prompt: chars, sent: x.sent()}
+	x.reply = &reply{Reply: r, model: excerpt(r.Model, ""), usage: e.cost(r.Usage), prompt: chars, sent: x.sent(), endpoint: e}
 	return nil
 }
 
 // sent are the messages of the request, without the key.
 func (x *exchange) sent() []sdk.PromptMessage {
-	messages := x.request(false).Messages
+	messages := x.messages()
 	list := make([]sdk.PromptMessage, len(messages))
 	for i, m := range messages {
-		list[i] = sdk.PromptMessage{Role: m.Role, Content: x.endpoint.key.scrub(m.Content)}
+		list[i] = m.shown()
+		list[i].Content = x.endpoint.key.scrub(list[i].Content)
 	}
 	return list
 }
@@ -254,7 +259,7 @@ func (e *endpoint) unread(err error) error {
 // malformed reports a reply that doesn't follow the protocol.
 func (e *endpoint) malformed(what string) error {
 	return sdk.Errorf(sdk.Invalid, "llm_reply_malformed", "the reply of %s %s", e.url, what).
-		WithHint("check that llm.base_url is the base of an OpenAI-compatible endpoint; it usually ends in /v1").
+		WithHint("check that llm.base_url is the base of %s", e.protocol.base).
 		WithDetail(sdk.PermanentDetail, true)
 }
 

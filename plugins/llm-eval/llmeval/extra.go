@@ -36,7 +36,7 @@ func decodeExtraBody(llm *jsonconfig.Object) map[string]json.RawMessage {
 	if len(raw) > maxExtraBody {
 		llm.Report("extra_body has %d bytes (limit %d)", len(raw), maxExtraBody)
 	}
-	for _, key := range []string{"model", "messages", "stream", "stream_options"} {
+	for _, key := range []string{"model", "messages", "input", "stream", "stream_options"} {
 		if extra[key] != nil {
 			llm.Report("extra_body.%s can't be set there: the plugin sets it", key)
 		}
@@ -81,8 +81,9 @@ func decodeCA(llm *jsonconfig.Object) string {
 	return text
 }
 
-// body writes a request with the extra fields.
-func (e *endpoint) body(request *chatRequest) ([]byte, error) {
+// body writes a request with the extra fields. Those of options, which Ollama's protocol has, are
+// added to the plugin's.
+func (e *endpoint) body(request any) ([]byte, error) {
 	body, err := json.Marshal(request)
 	if err != nil || len(e.extraBody) == 0 {
 		return body, err
@@ -92,6 +93,11 @@ func (e *endpoint) body(request *chatRequest) ([]byte, error) {
 		return nil, err
 	}
 	for key, value := range e.extraBody {
+		if options := map[string]json.RawMessage{}; key == "options" && all[key] != nil && json.Unmarshal(all[key], &options) == nil && json.Unmarshal(value, &options) == nil {
+			if value, err = json.Marshal(options); err != nil {
+				return nil, err
+			}
+		}
 		all[key] = value
 	}
 	return json.Marshal(all)

@@ -83,6 +83,7 @@ func refusal(status int, body []byte, key secret) *fault {
 	var details struct {
 		Message string `json:"message"`
 		Code    any    `json:"code"`
+		Type    string `json:"type"`
 		Param   string `json:"param"`
 	}
 	said := body
@@ -95,6 +96,8 @@ func refusal(status int, body []byte, key secret) *fault {
 		// its status here.
 		if upstream, err := strconv.ParseFloat(fmt.Sprint(details.Code), 64); err == nil && status < 400 && upstream >= 400 && upstream < 600 {
 			f.status = int(upstream)
+		} else if named := statusOf(code, details.Type); status < 400 && named != 0 {
+			f.status = named
 		}
 		f.code, f.param, f.text = key.scrub(code), key.scrub(details.Param), excerpt(details.Message, key)
 		return f
@@ -102,6 +105,39 @@ func refusal(status int, body []byte, key secret) *fault {
 	f.text = excerpt(plain(said), key)
 	return f
 }
+
+// statusOf is the status that an error has by its code or type, where it comes without one: in a
+// stream, or in a reply with status 200. 0 is none that is known.
+func statusOf(names ...string) int {
+	for _, name := range names {
+		switch name {
+		case "invalid_request_error", "invalid_prompt":
+			return http.StatusBadRequest
+		case "authentication_error", "invalid_api_key":
+			return http.StatusUnauthorized
+		case "billing_error":
+			return http.StatusPaymentRequired
+		case "permission_error":
+			return http.StatusForbidden
+		case "not_found_error", "model_not_found":
+			return http.StatusNotFound
+		case "request_too_large":
+			return http.StatusRequestEntityTooLarge
+		case "rate_limit_error", "rate_limit_exceeded":
+			return http.StatusTooManyRequests
+		case "api_error", "server_error":
+			return http.StatusInternalServerError
+		case "timeout_error":
+			return http.StatusGatewayTimeout
+		case "overloaded_error":
+			return statusOverloaded
+		}
+	}
+	return 0
+}
+
+// statusOverloaded is Anthropic's status for an endpoint that is busy.
+const statusOverloaded = 529
 
 // plain decodes JSON's escapes, so that the key can't be hidden in them.
 func plain(body []byte) string {

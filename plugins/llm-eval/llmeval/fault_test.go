@@ -72,6 +72,7 @@ func TestClearErrorsAtOnce(t *testing.T) {
 }
 
 func TestGiantStreamIsCut(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

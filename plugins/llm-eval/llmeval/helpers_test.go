@@ -11,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
+	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -31,6 +32,39 @@ func configFor(url string, more object) json.RawMessage {
 	config := object{"llm": object{"provider": "openai", "base_url": url + "/v1", "model": "test-model", "api_key_env": "TEST_KEY"}}
 	maps.Copy(config, more)
 	return mustJSON(config)
+}
+
+// protocols are the keys of llm that choose each protocol, by the path of its calls.
+var protocols = map[string]object{
+	llmtest.PathChat:      {"provider": "openai", "base_url": "/v1"},
+	llmtest.PathResponses: {"provider": "openai", "base_url": "/v1", "api": "responses"},
+	llmtest.PathMessages:  {"provider": "anthropic", "base_url": ""},
+	llmtest.PathOllama:    {"provider": "ollama", "base_url": ""},
+}
+
+// configIn is a config for the protocol of a path. What more has under llm is added to the
+// endpoint's keys.
+func configIn(path, url string, more object) json.RawMessage {
+	llm := object{"model": "test-model", "api_key_env": "TEST_KEY"}
+	maps.Copy(llm, protocols[path])
+	llm["base_url"] = url + llm["base_url"].(string)
+	config := maps.Clone(more)
+	if config == nil {
+		config = object{}
+	}
+	if own, ok := config["llm"].(object); ok {
+		maps.Copy(llm, own)
+	}
+	config["llm"] = llm
+	return mustJSON(config)
+}
+
+// inEach runs a test for each protocol, by its path.
+func inEach(t *testing.T, test func(t *testing.T, path string)) {
+	t.Helper()
+	for _, path := range llmtest.Paths() {
+		t.Run(path, func(t *testing.T) { test(t, path) })
+	}
 }
 
 func mustJSON(value any) json.RawMessage {

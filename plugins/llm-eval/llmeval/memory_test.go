@@ -14,6 +14,7 @@ import (
 // a fraction of the 256 MiB that a plugin's process may have. It counts every
 // allocation, including those by the scripted server.
 func TestHostileRepliesTakeLittleMemory(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -41,7 +41,7 @@ func Plugin(opts Options) sdk.Plugin {
 		Manifest: sdk.Manifest{
 			Name:         "llm-eval",
 			Version:      Version,
-			Description:  "Asks a language model to judge, generate or correct (OpenAI-compatible endpoints and Ollama).",
+			Description:  "Asks a language model to judge, generate or correct (OpenAI-compatible endpoints, Anthropic and Ollama).",
 			ConfigSchema: json.RawMessage(configSchema),
 			Parallel:     parallel,
 		},

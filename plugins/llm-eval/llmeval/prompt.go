@@ -31,7 +31,7 @@ func (c *judgeConfig) messages(output json.RawMessage) []message {
 	if prompt == "" {
 		prompt = c.defaultPrompt(output)
 	}
-	return []message{{roleSystem, system}, {roleUser, prompt}}
+	return []message{{Role: roleSystem, Content: system}, {Role: roleUser, Content: prompt}}
 }
 
 func (c *judgeConfig) defaultPrompt(output json.RawMessage) string {

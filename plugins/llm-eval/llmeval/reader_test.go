@@ -1,6 +1,7 @@
 package llmeval_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -17,20 +18,21 @@ func said(message, finish string) llmtest.Reply {
 		`{"choices":[{"index":0,"message":%s,"finish_reason":%s}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`, message, mustJSON(finish)))
 }
 
-// content is a message with a text.
-func content(text string) string {
-	return `{"role":"assistant","content":` + string(mustJSON(text)) + `}`
-}
-
 // called is what a call makes of replies: the output if it is a text, its JSON, or the reason of the error.
 func called(t *testing.T, parse bool, replies ...llmtest.Reply) string {
+	t.Helper()
+	return calledIn(t, llmtest.PathChat, parse, replies...)
+}
+
+// calledIn is called in the protocol of a path.
+func calledIn(t *testing.T, path string, parse bool, replies ...llmtest.Reply) string {
 	t.Helper()
 	config := object{"prompt": "p"}
 	if parse {
 		config["parse"] = "json"
 	}
 	server := llmtest.New(t, replies...)
-	res, err := newGenerator(t, configFor(server.URL, config)).Generate(t.Context(), &sdk.GenerateRequest{})
+	res, err := newGenerator(t, configIn(path, server.URL, config)).Generate(t.Context(), &sdk.GenerateRequest{})
 	if err != nil {
 		return "error " + sdk.ReasonOf(err)
 	}
@@ -97,12 +99,17 @@ func TestCall_FinishReasons(t *testing.T) {
 			if parse {
 				text, again, want = `"Hel"`, `"again"`, strings.NewReplacer("Hel", `"Hel"`, "again", `"again"`).Replace(want)
 			}
-			replies := []llmtest.Reply{said(content(text), reason)}
+			replies := []llmtest.Reply{llmtest.Text(text).FinishedBy(cmp.Or(reason, llmtest.NoFinish))}
 			if want == again {
 				replies = append(replies, llmtest.Text(again))
 			}
-			if got := called(t, parse, replies...); got != want {
-				t.Errorf("%q, parse %v: %q, want %q", reason, parse, got, want)
+			for _, path := range llmtest.Paths() {
+				t.Run(fmt.Sprintf("%s, parse %v, %s", reason, parse, path), func(t *testing.T) {
+					t.Parallel() // a reply that is asked for again is, after a moment
+					if got := calledIn(t, path, parse, replies...); got != want {
+						t.Errorf("%q, want %q", got, want)
+					}
+				})
 			}
 		}
 	}
@@ -139,9 +146,12 @@ func TestCall_ErrorInTheReply(t *testing.T) {
 		if test.want == "again" {
 			replies = append(replies, llmtest.Text("again"))
 		}
-		if got := called(t, false, replies...); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // a reply that is asked for again is, after a moment
+			if got := called(t, false, replies...); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 }
 
@@ -181,24 +191,26 @@ func TestCall_Thoughts(t *testing.T) {
 		"a byte order mark":      {"\ufeff<think>{\"a\": 0}</think>\ufeff{\"a\": 1}", `{"a": 1}`, `{"a": 1}`},
 	} {
 		for parse, want := range map[bool]string{false: test.text, true: test.value} {
-			if got := called(t, parse, llmtest.Text(test.reply)); got != want {
-				t.Errorf("%s, parse %v: %q, want %q", name, parse, got, want)
-			}
-			if !parse {
-				continue
-			}
-			if chunks, res, err := watchParsed(t, llmtest.Text(test.reply)); err == nil && string(res.Output) != want || err != nil && "error "+sdk.ReasonOf(err) != want {
-				t.Errorf("%s, streamed as %q: %+v, %v, want %q", name, chunks, res, err, want)
+			for _, path := range llmtest.Paths() {
+				if got := calledIn(t, path, parse, llmtest.Text(test.reply)); got != want {
+					t.Errorf("%s, parse %v, %s: %q, want %q", name, parse, path, got, want)
+				}
+				if !parse {
+					continue
+				}
+				if chunks, res, err := watchParsed(t, path, llmtest.Text(test.reply)); err == nil && string(res.Output) != want || err != nil && "error "+sdk.ReasonOf(err) != want {
+					t.Errorf("%s, %s, streamed as %q: %+v, %v, want %q", name, path, chunks, res, err, want)
+				}
 			}
 		}
 	}
 }
 
 // watchParsed generates with parse: json and a watcher, so that the reply is streamed, four bytes at a time.
-func watchParsed(t *testing.T, reply llmtest.Reply) (chunks []string, res *sdk.GenerateResponse, err error) {
+func watchParsed(t *testing.T, path string, reply llmtest.Reply) (chunks []string, res *sdk.GenerateResponse, err error) {
 	t.Helper()
 	server := llmtest.New(t, reply)
-	g := newGenerator(t, configFor(server.URL, object{"prompt": "p", "parse": "json"}))
+	g := newGenerator(t, configIn(path, server.URL, object{"prompt": "p", "parse": "json"}))
 	res, err = g.Generate(t.Context(), &sdk.GenerateRequest{Emit: func(chunk string) { chunks = append(chunks, chunk) }})
 	return chunks, res, err
 }

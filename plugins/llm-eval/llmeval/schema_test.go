@@ -71,6 +71,7 @@ func TestResponseSchema_MisfitsAreCompleteAndPlain(t *testing.T) {
 
 // A reply that a schema judges without end is refused by counting, however many values it has.
 func TestResponseSchema_ChecksAreBounded(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -2,8 +2,10 @@ package llmeval
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"strings"
 	"time"
@@ -34,14 +36,15 @@ const (
 	maxEnding = 10 * time.Second
 )
 
-// stream reads a reply that arrives in pieces; stop ends the exchange.
-func (x *exchange) stream(body io.Reader, stop func()) error {
+// stream reads a reply that arrives in pieces, which are events or lines; stop ends the exchange.
+func (x *exchange) stream(body io.Reader, lines bool, stop func()) error {
 	show := x.show
 	if x.question.emit == nil || x.emitted { // an earlier try has shown its pieces
 		show = func(string) {}
 	}
 	shown := scrubber{secret: x.endpoint.key, emit: show}
-	r := streamReader{endpoint: x.endpoint, show: shown.write, stop: stop}
+	r := streamReader{endpoint: x.endpoint, show: shown.write, stop: stop, lines: lines}
+	r.Protocol = x.endpoint.protocol.replies
 	if err := r.read(body); err != nil {
 		x.lost = x.lost.Add(x.endpoint.cost(r.Usage()))
 		return err
@@ -66,7 +69,9 @@ type streamReader struct {
 	endpoint *endpoint
 	show     func(piece string)
 	stop     func() // ends the exchange, and with it a read
+	lines    bool   // JSON values one after another, instead of events
 	text     bool   // some text has come
+	other    bool   // some object has come that has no part in a reply
 
 	ending time.Time   // when the finish reason came
 	timer  *time.Timer // calls stop; nil before
@@ -79,9 +84,7 @@ func (r *streamReader) read(body io.Reader) error {
 			r.timer.Stop()
 		}
 	}()
-	// An empty line ends an event. Some endpoints leave it out after the last one.
-	body = io.MultiReader(body, strings.NewReader("\n\n"))
-	for event, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEventBytes}) {
+	for event, err := range r.events(body) {
 		done, err := r.event(&event, err)
 		switch {
 		case r.Error() != nil:
@@ -92,10 +95,44 @@ func (r *streamReader) read(body io.Reader) error {
 			return err
 		}
 	}
-	if !r.Finished() && !r.Counted() && !r.text {
+	switch {
+	case r.Finished(), r.other && !r.Began(): // the latter isn't of the protocol
+	case r.Protocol.EndsWithReason(), !r.Counted() && !r.text:
 		return &fault{err: io.ErrUnexpectedEOF, text: "the stream ended before the reply did"}
 	}
 	return nil
+}
+
+// events are the pieces of a stream.
+func (r *streamReader) events(body io.Reader) iter.Seq2[sse.Event, error] {
+	if r.lines {
+		return jsonLines(body)
+	}
+	// An empty line ends an event. Some endpoints leave it out after the last one.
+	return sse.Read(io.MultiReader(body, strings.NewReader("\n\n")), &sse.ReadConfig{MaxEventSize: maxEventBytes})
+}
+
+// jsonLines are JSON values one after another, as events. What isn't JSON is an event too, which
+// can't be read.
+func jsonLines(body io.Reader) iter.Seq2[sse.Event, error] {
+	return func(yield func(sse.Event, error) bool) {
+		values := json.NewDecoder(body)
+		for {
+			var value json.RawMessage
+			err := values.Decode(&value)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				rest, _ := io.ReadAll(io.LimitReader(values.Buffered(), maxRefusalBytes))
+				value, err = rest, nil
+			}
+			if !yield(sse.Event{Data: string(value)}, err) || err != nil || syntax != nil {
+				return
+			}
+		}
+	}
 }
 
 // event reads one event, and reports whether it is the last that is needed.
@@ -119,7 +156,7 @@ func (r *streamReader) event(event *sse.Event, err error) (done bool, _ error) {
 	if raw := r.Error(); raw != nil {
 		return false, refusal(0, raw, r.endpoint.key)
 	}
-	r.text = r.text || piece != ""
+	r.text, r.other = r.text || piece != "", r.other || r.lines && !r.Began()
 	r.show(piece)
 	return r.ended(), nil
 }

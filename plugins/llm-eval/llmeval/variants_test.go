@@ -23,26 +23,30 @@ func TestVariants_AreReadOrRefused(t *testing.T) {
 	server := llmtest.StartFunc(func(*llmtest.Request) llmtest.Reply { return reply })
 	t.Cleanup(server.Close)
 	p := plugin(t)
-	judge := prepare(t, p.Evaluator, configFor(server.URL, nil))
-	caller := prepare(t, p.Generator, configFor(server.URL, object{"prompt": "p", "parse": "json"}))
 	read := 0
-	for _, v := range variants {
+	for i, v := range variants {
 		reply = v.Reply()
+		path := llmtest.PathChat
+		if others := llmtest.Paths()[1:]; i%7 < len(others) { // some of them in another protocol
+			reply, path = v.Sent(), others[i%7]
+		}
+		judge := prepare(t, p.Evaluator, configIn(path, server.URL, nil))
+		caller := prepare(t, p.Generator, configIn(path, server.URL, object{"prompt": "p", "parse": "json"}))
 		res, err := caller.Generate(t.Context(), &sdk.GenerateRequest{})
 		switch {
 		case v.Quoted: // a call may repeat what it was asked about
 		case err != nil && v.Whole:
-			t.Errorf("%s: the call fails: %v", v.Name, err)
+			t.Errorf("%s, %s: the call fails: %v", path, v.Name, err)
 		case err == nil && (!v.Whole && !v.Torn || string(res.Output) != answer):
-			t.Errorf("%s: the call gives %s", v.Name, res.Output)
+			t.Errorf("%s, %s: the call gives %s", path, v.Name, res.Output)
 		}
 		verdict := evaluate(t, judge, string(mustJSON("Buy! "+draft))).Verdict
 		none := len(verdict.Errors) == 1 && verdict.Errors[0].Code == "llm_judge_reply"
 		switch {
 		case none && v.Whole:
-			t.Errorf("%s: no verdict: %+v", v.Name, verdict)
+			t.Errorf("%s, %s: no verdict: %+v", path, v.Name, verdict)
 		case !none && (!v.Whole && !v.Torn || verdict.Valid || verdict.Score != 0.25):
-			t.Errorf("%s: verdict %+v", v.Name, verdict)
+			t.Errorf("%s, %s: verdict %+v", path, v.Name, verdict)
 		case !none:
 			read++
 		}

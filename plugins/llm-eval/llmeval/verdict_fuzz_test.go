@@ -23,7 +23,7 @@ func FuzzVerdict(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := modeltext.Read(body)
+		read, err := modeltext.Read(modeltext.ChatCompletions, body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,66 +1,61 @@
 package llmeval
 
-import "slices"
+import "github.com/reflectory/reflectory/sdk/modeltext"
+
+// chatProtocol is OpenAI's chat completions (as published in November 2026).
+func chatProtocol() *protocol {
+	return &protocol{
+		replies: modeltext.ChatCompletions, path: "/chat/completions", authorize: bearer, request: chat,
+		base: "an OpenAI-compatible endpoint; it usually ends in /v1",
+	}
+}
 
 // chatRequest is the body of POST {base}/chat/completions. What is absent is left to the
 // endpoint.
 type chatRequest struct {
 	Model               string          `json:"model"`
-	Messages            []message       `json:"messages"`
+	Messages            []chatMessage   `json:"messages"`
 	Temperature         *float64        `json:"temperature,omitempty"`
 	MaxTokens           int64           `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int64           `json:"max_completion_tokens,omitempty"`
 	TopP                *float64        `json:"top_p,omitempty"`
 	Seed                *int64          `json:"seed,omitempty"`
 	Stop                []string        `json:"stop,omitempty"`
+	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
 	Stream              bool            `json:"stream,omitempty"`
 	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
+	Tools               []chatTool      `json:"tools,omitempty"`
+	ToolChoice          any             `json:"tool_choice,omitempty"`
+	ParallelToolCalls   *bool           `json:"parallel_tool_calls,omitempty"`
 }
 
 type responseFormat struct {
 	Type string `json:"type"`
-	Form *form  `json:"json_schema"`
+	Form *form  `json:"json_schema,omitempty"`
 }
 
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// request writes the question in the exchange's dialect.
-func (x *exchange) request(stream bool) *chatRequest {
-	q := x.question
+func chat(x *exchange, stream bool) any {
+	s := x.sampling()
 	r := &chatRequest{
-		Model: x.endpoint.model, Messages: q.messages,
-		Stream: stream,
+		Model: x.endpoint.model, Messages: chatMessages(x.messages()), Stream: stream, ReasoningEffort: x.effort(),
+		Temperature: s.temperature, TopP: s.topP, Seed: s.seed, Stop: s.stop,
+		Tools: x.chatTools(), ToolChoice: x.question.tools.chatChoice(), ParallelToolCalls: x.question.tools.parallel,
 	}
 	if stream {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
-	if !x.dialect.noTemperature {
-		r.Temperature = q.sampling.temperature
+	if x.dialect.tokens == maxCompletionTokens {
+		r.MaxCompletionTokens = s.maxTokens
+	} else {
+		r.MaxTokens = s.maxTokens
 	}
-	if !x.dialect.noTopP {
-		r.TopP = q.sampling.topP
-	}
-	if !x.dialect.noSeed {
-		r.Seed = q.sampling.seed
-	}
-	if !x.dialect.noStop {
-		r.Stop = q.sampling.stop
-	}
-	switch x.dialect.tokens {
-	case maxTokens:
-		r.MaxTokens = q.sampling.maxTokens
-	case maxCompletionTokens:
-		r.MaxCompletionTokens = q.sampling.maxTokens
-	}
-	switch {
-	case q.form == nil:
-	case !x.dialect.noFormat:
-		r.ResponseFormat = &responseFormat{Type: "json_schema", Form: q.form}
-	case q.form.words != "":
-		r.Messages = slices.Concat(q.messages, []message{{roleUser, q.form.words}})
+	if f, kind := x.form(); kind != "" {
+		r.ResponseFormat = &responseFormat{Type: kind, Form: f}
 	}
 	return r
 }

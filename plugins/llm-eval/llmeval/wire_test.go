@@ -12,13 +12,13 @@ import (
 	"github.com/reflectory/reflectory/sdk/modeltext"
 )
 
-var testEndpoint = &endpoint{url: "http://llm.test/v1", model: "m"}
+var testEndpoint = &endpoint{url: "http://llm.test/v1", model: "m", protocol: chatProtocol()}
 
 // read reads a stream as an exchange does.
 func read(body string) (*exchange, string, error) {
 	var shown strings.Builder
 	x := &exchange{client: &client{endpoint: testEndpoint}, question: &question{emit: func(piece string) { shown.WriteString(piece) }}}
-	err := x.stream(strings.NewReader(body), func() {})
+	err := x.stream(strings.NewReader(body), false, func() {})
 	return x, shown.String(), err
 }
 
@@ -65,7 +65,7 @@ func FuzzReply(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		if r, err := modeltext.Read([]byte(body)); err != nil {
+		if r, err := modeltext.Read(modeltext.ChatCompletions, []byte(body)); err != nil {
 			check(sdk.Usage{}, testEndpoint.unreadable(err, []byte(body), ""))
 		} else {
 			check(testEndpoint.cost(r.Usage), nil, r.Text, r.Thought, r.Model)

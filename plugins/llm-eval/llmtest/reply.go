@@ -11,14 +11,25 @@ const (
 	TokensOut = 5
 )
 
+// NoFinish is a finish reason that isn't sent.
+const NoFinish = "-"
+
 // Reply is the server's answer to one request. The zero value is an empty text. Its
 // methods return changed copies, so calls can be chained.
 type Reply struct {
 	// Text is the model's reply.
 	Text string
-	// Refusal is sent instead of Text.
+	// Thought is what the model thinks before, in the protocol's field for it.
+	Thought string
+	// Message, if not "", is sent instead of both: a message of chat completions, as JSON, whose
+	// parts the other protocols send in their form.
+	Message string
+	// Calls are the calls of tools that the model asks for.
+	Calls []Call
+	// Refusal is sent instead of Text. Ollama has none.
 	Refusal string
-	// Finish is the finish reason. Default "stop".
+	// Finish is the finish reason. Default: a whole reply's in the protocol, such as "stop". In
+	// the responses protocol any other is the reason why a reply is incomplete.
 	Finish string
 	// In and Out are the usage. Default TokensIn and TokensOut; negative numbers are
 	// sent unchanged.
@@ -37,6 +48,12 @@ type Reply struct {
 	// Forever gives this reply to all requests from here on.
 	Forever bool
 }
+
+// Call is a call of a tool. Arguments is JSON.
+type Call struct{ ID, Name, Arguments string }
+
+// Calls is a reply that asks for calls of tools.
+func Calls(calls ...Call) Reply { return Reply{Calls: calls} }
 
 // Text is a reply of the model.
 func Text(text string) Reply { return Reply{Text: text} }

@@ -22,8 +22,7 @@ type T interface {
 
 // Server is a running server. It is safe for concurrent use.
 type Server struct {
-	// URL is its base, such as "http://127.0.0.1:40123". The protocol is served
-	// under /v1.
+	// URL is its base, such as "http://127.0.0.1:40123". See [Paths] for what is served.
 	URL string
 
 	http     *httptest.Server
@@ -91,7 +90,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if request.Body, err = io.ReadAll(io.LimitReader(r.Body, maxRequestBytes)); err != nil {
 		return // the client went away
 	}
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" {
+	if r.Method == http.MethodGet && r.URL.Path == "/v1/models" {
+		_, _ = io.WriteString(w, `{"object": "list", "data": [{"id": "scripted", "object": "model"}]}`) // the client went away
+		return
+	}
+	if r.Method != http.MethodPost || !slices.Contains(Paths(), r.URL.Path) {
 		s.problem("%s %s is not served", r.Method, r.URL.Path)
 		http.NotFound(w, r)
 		return
@@ -101,6 +104,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	if wrong := request.wrong(); wrong != "" && request.Path != PathChat {
+		s.problem("a request to %s isn't as the protocol wants it: %s: %s", request.Path, wrong, request.Body)
+		http.Error(w, wrong, http.StatusBadRequest)
+		return
+	}
+	request.normalize()
 	s.mu.Lock()
 	s.requests = append(s.requests, request)
 	s.mu.Unlock()

@@ -26,6 +26,15 @@ func (v *Variant) Reply() Reply {
 	return Body(200, "application/json", fmt.Sprintf(`{"choices":[{"index":0,"message":%s,"finish_reason":%s}],"usage":{"prompt_tokens":10,"completion_tokens":5}}`, v.Message, finish))
 }
 
+// Sent is the variant as a reply in the protocol of the request.
+func (v *Variant) Sent() Reply {
+	finish := v.Finish
+	if finish == "" {
+		finish = NoFinish
+	}
+	return Reply{Message: v.Message, Finish: finish}
+}
+
 // thought is a way to think before an answer: in the text, or in a field of the message.
 type thought struct {
 	name   string

@@ -17,12 +17,8 @@ const chunkBytes = 4
 // that the client sees an incomplete body.
 func (r Reply) write(w http.ResponseWriter, request *Request) {
 	contentType, body := "application/json", r.Body
-	switch {
-	case r.Raw:
-	case request.Stream:
-		contentType, body = "text/event-stream", r.events(request.Model)
-	default:
-		body = r.completion(request.Model)
+	if !r.Raw {
+		contentType, body = r.Written(request.Path, request.Model, request.Stream)
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -41,14 +37,48 @@ func (r Reply) usage() map[string]any {
 	return map[string]any{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out}
 }
 
+// finish is the finish reason of chat completions.
+func (r Reply) finish() any {
+	if r.Finish == NoFinish {
+		return nil
+	}
+	if len(r.Calls) > 0 {
+		return cmp.Or(r.Finish, "tool_calls")
+	}
+	return cmp.Or(r.Finish, "stop")
+}
+
+// calls are the calls in the form of chat completions, or of Ollama, which has no ids.
+func (r Reply) calls(ollama bool) (list []any) {
+	for i, c := range r.Calls {
+		function := map[string]any{"name": c.Name, "arguments": c.Arguments}
+		call := map[string]any{"index": i, "id": c.ID, "type": "function", "function": function}
+		if ollama {
+			function["arguments"] = json.RawMessage(c.Arguments)
+			call = map[string]any{"function": function}
+		}
+		list = append(list, call)
+	}
+	return list
+}
+
 func (r Reply) completion(model string) string {
 	message := map[string]any{"role": "assistant", "content": r.Text}
-	if r.Refusal != "" {
+	switch {
+	case r.Message != "":
+		message = nil
+		_ = json.Unmarshal([]byte(r.Message), &message) // the test wrote it
+	case r.Refusal != "":
 		message["content"], message["refusal"] = nil, r.Refusal
+	case r.Thought != "":
+		message["reasoning_content"] = r.Thought
+	}
+	if len(r.Calls) > 0 {
+		message["tool_calls"] = r.calls(false)
 	}
 	return encode(map[string]any{
 		"id": "reply", "object": "chat.completion", "model": model, "usage": r.usage(),
-		"choices": []any{map[string]any{"index": 0, "finish_reason": cmp.Or(r.Finish, "stop"), "message": message}},
+		"choices": []any{map[string]any{"index": 0, "finish_reason": r.finish(), "message": message}},
 	})
 }
 
@@ -63,18 +93,19 @@ func (r Reply) events(model string) string {
 	choice := func(delta map[string]any, finish any) []any {
 		return []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}
 	}
-	for text := r.Text; text != ""; {
-		n := min(chunkBytes, len(text))
-		for n < len(text) && text[n]&0xC0 == 0x80 { // never within a character
-			n++
+	for _, p := range r.parts() {
+		field := map[string]string{"text": "content", "thinking": "reasoning_content"}[p.kind]
+		for _, piece := range chunks(p.text) {
+			event(choice(map[string]any{field: piece}, nil), nil)
 		}
-		event(choice(map[string]any{"content": text[:n]}, nil), nil)
-		text = text[n:]
 	}
 	if r.Refusal != "" {
 		event(choice(map[string]any{"refusal": r.Refusal}, nil), nil)
 	}
-	event(choice(map[string]any{}, cmp.Or(r.Finish, "stop")), nil)
+	if len(r.Calls) > 0 {
+		event(choice(map[string]any{"tool_calls": r.calls(false)}, nil), nil)
+	}
+	event(choice(map[string]any{}, r.finish()), nil)
 	event([]any{}, r.usage())
 	return b.String() + "data: [DONE]\n\n"
 }

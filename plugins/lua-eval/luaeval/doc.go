@@ -15,4 +15,6 @@
 //     ends it.
 //   - Each evaluation begins with the same bytes. A state lives in one block of
 //     memory, which is restored from its image, byte for byte, after each use.
+//
+// It is internal to Reflectory: its API may change in any release.
 package luaeval

@@ -5,6 +5,8 @@
 //	config ─► prepare (compile once) ─► output ─► text? parse ─► judge ─► explain ─► verdict
 //
 // Two engines share the work; engine.go has the rule and the reasons.
+//
+// It is internal to Reflectory: its API may change in any release.
 package schemaeval
 
 import (
