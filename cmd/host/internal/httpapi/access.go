@@ -45,7 +45,11 @@ func unauthenticated() error {
 // address could lock out all other callers behind it. With 256 random bits, learning that a
 // guess was wrong doesn't help an attacker.
 func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
-	caller, err := a.config.Authenticator.Authenticate(r.http)
+	by := a.config.Authenticator
+	if r.foreign != nil {
+		by = r.foreign.Authenticator
+	}
+	caller, err := by.Authenticate(r.http)
 	if err == nil {
 		if r.failure = caller.Validate(); r.failure != nil {
 			err = unauthenticated()
@@ -59,7 +63,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) bool {
 	case !access.IsUnauthenticated(err): // its text is only for the log, since the caller is unknown
 		r.failure = err
 		err = sdk.Errorf(sdk.Unavailable, "access_unavailable", "the credentials can't be checked now").WithHint("try again")
-	case r.http.Header.Get("Authorization") != "":
+	case r.http.Header.Get("Authorization") != "", r.foreign != nil && (r.http.Header.Get(keyHeader) != "" || r.http.Header.Get(tokenHeader) != ""):
 		if slowed := a.rates.failedLogin(r.http.Context(), r.address); slowed != nil {
 			err = slowed
 		}
@@ -86,7 +90,7 @@ func (a *API) stillKnown(r *request) bool {
 func (a *API) admit(w http.ResponseWriter, r *request) bool {
 	err := a.rates.admit(r.http.Context(), r.caller, r.http.Method == http.MethodGet || r.http.Method == http.MethodHead)
 	if err == nil {
-		err = a.checkHeaders(r)
+		err = checkHeaders(r, a.limits.Headers, "headers")
 	}
 	if err != nil {
 		a.problems.refuse(w, r, err)
@@ -94,18 +98,22 @@ func (a *API) admit(w http.ResponseWriter, r *request) bool {
 	return err == nil
 }
 
-// checkHeaders refuses a request with too many headers.
-func (a *API) checkHeaders(r *request) error {
+// checkHeaders refuses a request with more bytes of headers than a limit; key is its setting, "" for none.
+func checkHeaders(r *request, limit int, key string) error {
 	size := len(r.http.RequestURI)
 	for name, values := range r.http.Header {
 		for _, value := range values {
 			size += len(name) + len(value) + 4
 		}
 	}
-	if size <= a.limits.Headers {
+	if size <= limit {
 		return nil
 	}
-	return reached(sdk.Errorf(sdk.Exhausted, "headers_too_large", "the request's line and headers have %d bytes (limit %d)", size, a.limits.Headers), "headers", "send fewer or shorter ones")
+	err := sdk.Errorf(sdk.Exhausted, "headers_too_large", "the request's line and headers have %d bytes (limit %d)", size, limit)
+	if key == "" {
+		return err.WithHint("send fewer or shorter ones")
+	}
+	return reached(err, key, "send fewer or shorter ones")
 }
 
 // local makes the peer of the socket the caller: the operator, with the label that it

@@ -65,6 +65,8 @@ type Config struct {
 	// Mounts are other surfaces by their path, such as /mcp. A request over TCP to such a
 	// surface has passed the checks of every request, and has its caller in its context.
 	Mounts map[string]http.Handler
+	// Foreign is a surface with forms of its own; nil is none.
+	Foreign *Foreign
 	// Metrics makes the handler of /metrics from a function that counts the open event
 	// streams; nil has no metrics.
 	Metrics func(streams func() int) http.Handler
@@ -93,12 +95,14 @@ type API struct {
 	decoding *share.Share
 	calls    calls
 	origins  *http.CrossOriginProtection
+	// foreign is nil if there is no such surface.
+	foreign *foreign
 	// forwarder is nil without other hosts.
 	forwarder *forwarder
 
 	ready    atomic.Bool
-	metrics  http.Handler  // nil if there are none
-	draining chan struct{} // closed once the server stops
+	metrics  http.Handler    // nil if there are none
+	draining context.Context // ends once the server stops
 	drain    func()
 	document func() ([]byte, error)
 }
@@ -116,7 +120,7 @@ func New(c Config) (*API, error) {
 	}
 	a := &API{
 		config: c, limits: c.Limits.withDefaults(), routes: map[string]*route{}, hosts: map[string]bool{},
-		origins: http.NewCrossOriginProtection(), draining: make(chan struct{}),
+		origins: http.NewCrossOriginProtection(),
 	}
 	if c.Peers != nil {
 		a.forwarder = newForwarder(c.Peers)
@@ -133,11 +137,12 @@ func New(c Config) (*API, error) {
 	a.rates = newRates(c.Host, a.limits)
 	c.Host.Limits.WorkAtOnce(a.limits.AtOnce)
 	a.streams = newStreams(a.limits)
+	a.foreign = newForeign(c.Foreign, a.limits)
 	a.bodies, a.decoding = newBodies(a.limits), newDecoding(int64(runtime.GOMAXPROCS(0)))
 	if c.Metrics != nil {
 		a.metrics = c.Metrics(a.streams.count)
 	}
-	a.drain = sync.OnceFunc(func() { close(a.draining) })
+	a.draining, a.drain = context.WithCancel(context.Background())
 	a.document = sync.OnceValues(func() ([]byte, error) { return Document(c.Version) })
 	return a, nil
 }
@@ -150,6 +155,7 @@ func (a *API) Remote() http.Handler {
 	inner := a.mux(false)
 	a.mountPages(outer)
 	a.mountResource(outer)
+	a.mountForeign(outer)
 	known := a.enter(request{}, func(w http.ResponseWriter, r *request) {
 		if !a.authenticate(w, r) || !a.admit(w, r) {
 			return
@@ -205,7 +211,7 @@ func (a *API) Local() http.Handler {
 // way on which it came.
 func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		r := &request{http: hr, local: by.local, forwarded: by.forwarded, trace: traceOf(hr), begun: time.Now()}
+		r := &request{http: hr, local: by.local, forwarded: by.forwarded, foreign: by.foreign, trace: traceOf(hr), begun: time.Now()}
 		var traced func(Line)
 		r.http, traced = a.traced(r)
 		h := w.Header()

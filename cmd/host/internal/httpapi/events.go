@@ -32,11 +32,14 @@ import (
 
 // The names of events whose names here differ from the journal's.
 var eventNames = map[string]string{
-	"verdict_recorded": "run.iteration", "run_ended": "run.ended",
+	"verdict_recorded": "run.iteration", "run_ended": runEnded,
 	"agent.job.completed": jobEnded, "agent.job.failed": jobEnded, "agent.job.cancelled": jobEnded,
 }
 
-const jobEnded = "job.ended"
+const (
+	runEnded = "run.ended"
+	jobEnded = "job.ended"
+)
 
 // heartbeat is how often a stream has a comment, so that proxies keep it open.
 const heartbeat = 15 * time.Second
@@ -138,7 +141,12 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 		a.problems.refuse(w, r, err)
 		return
 	}
-	a.follow(w, r, source{streams: []stream{{"run/" + in.ID, of}}, whole: true})
+	run, err := of.Runs.Get(r.http.Context(), in.ID)
+	if err != nil {
+		a.problems.refuse(w, r, err)
+		return
+	}
+	a.follow(w, r, source{streams: []stream{{"run/" + in.ID, of}}, whole: true, ends: true, ended: run.Status != core.StatusRunning})
 }
 
 // jobEvents follows the events of a job, from its first one or after Last-Event-ID, and its
@@ -157,7 +165,7 @@ func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	}
 	progress, stop := of.Workers.FollowProgress(j.ID)
 	defer stop()
-	a.follow(w, r, source{streams: []stream{{job.Stream(j.UserID), of}}, whole: true, job: j.ID, progress: progress})
+	a.follow(w, r, source{streams: []stream{{job.Stream(j.UserID), of}}, whole: true, ends: true, ended: j.Status.Terminal(), job: j.ID, progress: progress})
 }
 
 // mayFollow calls the operation that shows the subject of a stream, so that the same scope,
@@ -224,6 +232,10 @@ type source struct {
 	streams []stream
 	// whole begins with the first existing entry, rather than with the next new entry.
 	whole bool
+	// ends is whether the stream ends with the run or job that it shows. ended is whether that had
+	// ended when the stream began: the last entry is then until.
+	ends, ended bool
+	until       uint64
 	// job selects the entries of one job, and progress has that job's progress.
 	job      string
 	progress <-chan float64
@@ -240,6 +252,32 @@ func (s *source) has(e *journal.Entry) bool {
 	return json.Unmarshal(e.Data, &of) == nil && of.JobID == s.job
 }
 
+// isLast reports whether nothing follows an entry, since the run or job that is followed has ended. A
+// run that was resumed has further entries after an end.
+func (s *source) isLast(ctx context.Context, e *journal.Entry) (bool, error) {
+	name := eventNames[e.Type]
+	switch {
+	case s.ended && e.Seq >= s.until:
+		return true, nil
+	case !s.ends || !s.has(e):
+		return false, nil
+	case name != runEnded:
+		return name == jobEnded, nil
+	}
+	head, err := s.streams[0].head(ctx)
+	return head == e.Seq, err
+}
+
+// head is the number of the newest entry of a stream.
+func (s *stream) head(ctx context.Context) (seq uint64, err error) {
+	err = s.host.Store.View(ctx, func(r core.Reader) error {
+		head, err := journal.ReadHead(r, s.name)
+		seq = head.Seq
+		return err
+	})
+	return seq, err
+}
+
 // follow answers with the events of streams until the reader or the server goes away.
 func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 	after, err := a.begin(r, from.streams, from.whole)
@@ -250,7 +288,17 @@ func (a *API) follow(w http.ResponseWriter, r *request, from source) {
 		a.problems.refuse(w, r, err)
 		return
 	}
-	done, lost, err := a.streams.open(r.caller)
+	if from.ended {
+		if from.until, err = from.streams[0].head(r.http.Context()); err == nil && after[0] >= from.until && r.http.Header.Get("Last-Event-ID") != "" {
+			r.write(w, http.StatusNoContent, "", nil) // so that a browser doesn't connect again
+			return
+		}
+	}
+	var done func()
+	var lost <-chan struct{}
+	if err == nil {
+		done, lost, err = a.streams.open(r.caller)
+	}
 	if err != nil {
 		a.problems.refuse(w, r, err)
 		return
@@ -283,14 +331,11 @@ func (a *API) begin(r *request, streams []stream, whole bool) ([]uint64, error) 
 		return after, nil
 	}
 	for i, of := range streams {
-		err := of.host.Store.View(r.http.Context(), func(s core.Reader) error {
-			head, err := journal.ReadHead(s, of.name)
-			after[i] = head.Seq
-			return err
-		})
+		head, err := of.head(r.http.Context())
 		if err != nil {
 			return nil, err
 		}
+		after[i] = head
 	}
 	return after, nil
 }

@@ -106,6 +106,16 @@ func (r *reader) want(id, name string) event {
 	return e
 }
 
+// wantEnd fails unless the stream ends now with bye, whose id is the position after it.
+func (r *reader) wantEnd(id string) {
+	r.t.Helper()
+	r.want(id, "bye")
+	if e, more := r.next(); more {
+		r.t.Errorf("%+v follows the end", e)
+	}
+	r.close()
+}
+
 func (s *site) observe(namespace, content string) {
 	s.T.Helper()
 	_, err := s.Host.Memories.Observe(s.Ctx, &core.ObserveRequest{Namespace: namespace, Content: content})
@@ -184,7 +194,10 @@ func TestEvents_FollowARun(t *testing.T) {
 	if !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("%v, want %v", got, want)
 	}
-	r.close()
+	r.wantEnd(fmt.Sprint(len(want)))
+	if a := s.send("here", "GET", "/v1/runs/"+id+"/events", "", "Last-Event-ID", fmt.Sprint(len(want))); a.StatusCode != http.StatusNoContent {
+		t.Errorf("after the end: %d %q", a.StatusCode, a.body)
+	}
 	s.Must(server.Stop())
 }
 

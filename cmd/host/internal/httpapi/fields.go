@@ -3,6 +3,7 @@ package httpapi
 import (
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // fieldType is a field of a request by its JSON name.
@@ -14,6 +15,18 @@ type fieldType struct {
 // fieldsOf are the fields that encoding/json has for a struct. They include the fields of
 // embedded structs, except names that the struct itself has.
 func fieldsOf(t reflect.Type) map[string]fieldType {
+	if known, is := fieldsKnown.Load(t); is {
+		return known.(map[string]fieldType)
+	}
+	found := readFields(t)
+	fieldsKnown.Store(t, found)
+	return found
+}
+
+// fieldsKnown has the fields of the types that requests are read into, which every request needs.
+var fieldsKnown sync.Map // of map[string]fieldType by reflect.Type
+
+func readFields(t reflect.Type) map[string]fieldType {
 	found, depth := map[string]fieldType{}, map[string]int{}
 	var collect func(t reflect.Type, index []int)
 	collect = func(t reflect.Type, index []int) {

@@ -3,13 +3,13 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
@@ -40,6 +40,8 @@ type followed struct {
 	// gone is set if entries no longer exist: the stream continues after head.
 	gone bool
 	head uint64
+	// last is set if the run or job that is followed has ended: with the entry, or without one.
+	last bool
 }
 
 var errLagged = errors.New("the reader lags")
@@ -49,12 +51,23 @@ func (f *follower) read(ctx context.Context, stream int) {
 	defer f.stop()
 	next := f.after[stream]
 	for ctx.Err() == nil {
+		if f.ended && next >= f.until {
+			f.fail(f.pass(ctx, &followed{last: true}))
+			<-ctx.Done()
+			return
+		}
 		err := f.streams[stream].host.Feed.Follow(ctx, f.streams[stream].name, next, func(e journal.Entry) error {
 			next = e.Seq
-			if !f.has(&e) {
+			last, err := f.isLast(ctx, &e)
+			switch {
+			case err != nil:
+				return err
+			case !f.has(&e) && last:
+				return f.pass(ctx, &followed{last: true})
+			case !f.has(&e):
 				return nil
 			}
-			return f.pass(ctx, &followed{stream: stream, entry: e})
+			return f.pass(ctx, &followed{stream: stream, entry: e, last: last})
 		})
 		if !journal.IsGone(err) {
 			f.fail(err)
@@ -118,24 +131,28 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 	for out.err == nil {
 		select {
 		case e := <-f.events:
-			f.put(out, e)
+			if e.entry.Seq > 0 || e.gone {
+				f.put(out, e)
+			}
+			if e.last { // a reader that connects again after this id learns that nothing follows
+				f.after[0] = max(f.after[0], f.until)
+				out.event(eventID(f.after), "bye", client.StreamBye{})
+				return
+			}
 		case progress := <-f.progress:
-			out.event("", "job.progress", struct {
-				JobID    string  `json:"job_id"`
-				Progress float64 `json:"progress"`
-			}{f.job, progress})
+			out.event("", "job.progress", client.StreamProgress{JobID: f.job, Progress: progress})
 		case <-beat.C:
 			out.raw(": \n\n")
 		case <-again.C:
 			if !f.api.stillKnown(f.request) {
-				out.event("", "bye", struct{}{})
+				out.event("", "bye", client.StreamBye{})
 				return
 			}
-		case <-f.api.draining:
-			out.event("", "bye", struct{}{})
+		case <-f.api.draining.Done():
+			out.event("", "bye", client.StreamBye{})
 			return
 		case <-f.lost:
-			out.event("", "bye", struct{}{})
+			out.event("", "bye", client.StreamBye{})
 			return
 		case <-ctx.Done():
 			f.last(out)
@@ -148,10 +165,7 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 func (f *follower) put(out *eventWriter, e *followed) {
 	if e.gone {
 		f.after[e.stream] = e.head
-		out.event(eventID(f.after), "reset", struct {
-			Stream string `json:"stream"`
-			Head   uint64 `json:"head"`
-		}{f.streams[e.stream].name, e.head})
+		out.event(eventID(f.after), "reset", client.StreamReset{Stream: f.streams[e.stream].name, Head: e.head})
 		return
 	}
 	f.after[e.stream] = e.entry.Seq
@@ -159,14 +173,9 @@ func (f *follower) put(out *eventWriter, e *followed) {
 	if own := eventNames[name]; own != "" {
 		name = own
 	}
-	out.event(eventID(f.after), name, struct {
-		Stream  string          `json:"stream"`
-		Seq     uint64          `json:"seq"`
-		At      time.Time       `json:"at"`
-		Subject string          `json:"subject,omitempty"`
-		Status  string          `json:"status,omitempty"` // how a job ended
-		Data    json.RawMessage `json:"data"`
-	}{f.streams[e.stream].name, e.entry.Seq, e.entry.At, e.entry.Subject, endedAs(name, e.entry.Type), e.entry.Data})
+	out.event(eventID(f.after), name, client.StreamEvent{
+		Stream: f.streams[e.stream].name, Seq: e.entry.Seq, At: e.entry.At, Subject: e.entry.Subject, Status: endedAs(name, e.entry.Type), Data: e.entry.Data,
+	})
 }
 
 // endedAs is how a job ended, according to the event of its end; "" for other events.
@@ -184,13 +193,9 @@ func (f *follower) last(out *eventWriter) {
 	f.mu.Unlock()
 	switch {
 	case lagged:
-		out.event("", "lagged", struct {
-			LastID string `json:"last_id"`
-		}{eventID(f.after)})
+		out.event("", "lagged", client.StreamLagged{LastID: eventID(f.after)})
 	case err != nil:
-		out.event("", "failed", struct {
-			Code string `json:"code"`
-		}{sdk.ReasonOf(err)})
+		out.event("", "failed", client.StreamFailed{Code: sdk.ReasonOf(err)})
 	}
 }
 

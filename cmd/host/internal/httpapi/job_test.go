@@ -106,11 +106,20 @@ func TestEvents_FollowAJob(t *testing.T) {
 		if e := r.want("4", "job.ended"); !strings.Contains(e.data, `"status":"failed"`) || !strings.Contains(e.data, `"reason":"broken"`) {
 			t.Errorf("%s", e.data)
 		}
+		r.wantEnd("4")
 	}
-	r.close()
 	again := s.open(l, "operator", "/v1/jobs/"+id+"/events", "Last-Event-ID", "3")
 	again.want("3", "")
 	again.want("4", "job.ended")
-	again.close()
+	again.wantEnd("6")
+	later := s.open(l, "operator", "/v1/jobs/"+id+"/events", "Last-Event-ID", "1") // the end isn't the next entry
+	for _, name := range []string{"", "agent.job.started", "job.ended", "bye"} {
+		if e, _ := later.next(); e.name != name {
+			t.Errorf("%+v, want %s", e, name)
+		}
+	}
+	if a := s.send("operator", "GET", "/v1/jobs/"+id+"/events", "", "Last-Event-ID", "6"); a.StatusCode != http.StatusNoContent || a.body != "" {
+		t.Errorf("after the end: %d %q", a.StatusCode, a.body)
+	}
 	s.Must(server.Stop())
 }

@@ -33,6 +33,9 @@ type Limits struct {
 	// below its rate, would have the whole server. Operations that may take long don't count:
 	// plugins, jobs and streams have shares of their own. A value below 0 means no limit.
 	AtOnce int
+	// Gateway is how many requests of a foreign surface, see [Foreign], are worked on at once: 256.
+	// Tenants, and their users, take turns for the next.
+	Gateway int
 	// Connections is how many are open at once: 2,000. The oldest one without credentials that
 	// isn't in use is closed for a new one, then the oldest idle one of a tenant with more than
 	// half; addresses without credentials have at most half.
@@ -75,6 +78,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Headers, 32<<10)
 	or(&l.JSONDepth, MaxJSONDepth)
 	or(&l.AtOnce, 64)
+	or(&l.Gateway, 256)
 	or(&l.HeaderTime, 5*time.Second)
 	or(&l.BodyTime, 30*time.Second)
 	or(&l.IdleTime, 120*time.Second)
@@ -111,7 +115,7 @@ func (l Limits) Validate() error {
 		most  int64
 	}{
 		{"body", l.Body, 64 << 20}, {"import_body", l.ImportBody, 1 << 40}, {"headers", int64(l.Headers), 1 << 20},
-		{"json_depth", int64(l.JSONDepth), jsontext.MaxDepth}, {"at_once", int64(l.AtOnce), 1 << 16},
+		{"json_depth", int64(l.JSONDepth), jsontext.MaxDepth}, {"at_once", int64(l.AtOnce), 1 << 16}, {"gateway", int64(l.Gateway), 1 << 16},
 		{"connections", int64(l.Connections), 1 << 20}, {"streams", int64(l.Streams), 1 << 20},
 		{"subject_streams", int64(l.SubjectStreams), 1 << 20},
 	} {

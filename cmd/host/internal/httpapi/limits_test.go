@@ -71,17 +71,17 @@ func TestLimits_RefusalsNameTheirKey(t *testing.T) {
 		_, _, err := s.open(of(second))
 		return err
 	}
-	a := &API{limits: Limits{Headers: 1}}
 	for key, err := range map[string]error{
 		"body":            unread(&http.MaxBytesError{Limit: 1}, time.Second, "body"),
 		"import_body":     unread(&http.MaxBytesError{Limit: 1}, time.Second, "import_body"),
 		"body_time":       unread(os.ErrDeadlineExceeded, time.Second, "body"),
-		"headers":         a.checkHeaders(&request{http: httptest.NewRequest("GET", "/v1/memories", nil)}),
+		"headers":         checkHeaders(&request{http: httptest.NewRequest("GET", "/v1/memories", nil)}, 1, "headers"),
 		"json_depth":      checkText([]byte(`{"a":{"b":{}}}`), 2),
 		"subject_streams": open(Limits{Streams: 2, SubjectStreams: 1}, "a"),
 		"streams":         open(Limits{Streams: 1, SubjectStreams: 1}, "b"),
 		"requests":        tooOften("requests", "requests", "a", time.Second, nil),
 		"writes":          tooOften("writes", "requests that write", "a", time.Second, nil),
+		"gateway":         foreignFull(&request{http: httptest.NewRequest("GET", "/v1/memories", nil)}, "gateway"),
 		"failed_logins":   tooOften("failed_logins", "wrong credentials", "a", time.Second, nil),
 	} {
 		e := sdk.AsError(err)

@@ -20,7 +20,7 @@ import (
 )
 
 // DefaultListen is the default address for TCP: this machine only.
-const DefaultListen = "127.0.0.1:7842"
+const DefaultListen = access.DefaultListen
 
 // CheckListen decides whether a server may start with these settings: see [access.Listen].
 // A name counts as all of its addresses, which are put into start.

@@ -1,16 +1,17 @@
 package httpapi
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
 )
@@ -28,8 +29,10 @@ func document(version string, socket bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	paths, schemas := object{}, object{"Problem": problem}
+	(&annotator{schemas, true}).root(reflect.TypeFor[client.Problem](), problem)
 	delete(problem.Properties, "error") // only over the socket
-	paths, schemas := object{}, object{"problem": problem}
+	delete(schemas, "ErrorData")
 	for _, o := range operation.Table() {
 		rt := remoteRoute(o)
 		if socket {
@@ -39,19 +42,27 @@ func document(version string, socket bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	describeEvents(paths)
+	if err := describeEvents(paths, schemas); err != nil {
+		return nil, err
+	}
 	return jsontext.Print(object{
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Reflectory", "version": version,
 			"description": "The operations of a Reflectory server. Every refusal is a problem of RFC 9457, by whose code callers branch.",
+			"license":     object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+			"contact":     object{"name": "Reflectory", "url": "https://github.com/reflectory/reflectory"},
 		},
+		"servers":  []object{{"url": "/", "description": "the server that answers this document"}},
 		"paths":    paths,
+		"tags":     tagsOf(paths),
 		"security": []object{{"token": []string{}}},
 		"components": object{
 			"schemas":         schemas,
 			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer"}},
-			"responses":       object{"problem": object{"description": "Why it wasn't done.", "content": content(client.ProblemType, ref("problem"))}},
+			"responses":       object{"Refused": object{"description": "Why it wasn't done.", "content": content(client.ProblemType, ref("Problem"))}},
+			"parameters":      headerParameters(),
+			"headers":         responseHeaders(),
 		},
 	})
 }
@@ -70,9 +81,13 @@ func describe(rt *route, paths, schemas object) error {
 	if err != nil {
 		return err
 	}
-	described := object{
-		"operationId": rt.Name, "summary": rt.Doc, "description": scopesOf(&rt.Operation), "responses": responses(rt, schemas, out),
+	(&annotator{}).root(rt.In(), in)
+	(&annotator{schemas, true}).root(rt.Out(), out)
+	answers, err := responses(rt, schemas, out)
+	if err != nil {
+		return err
 	}
+	described := object{"operationId": rt.Name, "summary": rt.Doc, "description": scopesOf(&rt.Operation), "responses": answers, "tags": []string{tagOf(rt.Path)}}
 	if parameters := rt.parameters(in); len(parameters) > 0 {
 		described["parameters"] = parameters
 	}
@@ -86,9 +101,13 @@ func describe(rt *route, paths, schemas object) error {
 		in.Required = slices.DeleteFunc(in.Required, func(name string) bool { return slices.Contains(rt.taken, name) })
 		if len(in.Properties) > 0 || len(in.AnyOf) > 0 {
 			schemas[rt.Name+"_request"] = in
-			described["requestBody"] = object{
-				"required": len(in.Required) > 0, "content": content("application/json", ref(rt.Name+"_request")),
+			body := object{"schema": ref(rt.Name + "_request")}
+			example := maps.Clone(rt.example())
+			maps.DeleteFunc(example, func(name string, _ json.RawMessage) bool { return in.Properties[name] == nil })
+			if len(example) > 0 {
+				body["example"] = example
 			}
+			described["requestBody"] = object{"required": len(in.Required) > 0, "content": object{"application/json": body}}
 		}
 	}
 	at, _ := paths[rt.Path].(object)
@@ -104,55 +123,69 @@ func lower(method string) string {
 	return map[string]string{http.MethodGet: "get", http.MethodPost: "post", http.MethodPut: "put", http.MethodDelete: "delete"}[method]
 }
 
-// parameters are the fields in the path and the query, sorted.
+// parameters are the fields in the path and the query, sorted, and the headers.
 func (rt *route) parameters(in *jsonschema.Schema) []object {
 	var list []object
-	for _, name := range rt.taken {
-		list = append(list, object{"name": name, "in": "path", "required": true, "schema": &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}})
-	}
-	if !rt.inQuery() {
-		return list
-	}
-	for _, name := range names(fieldsOf(rt.In()), rt.taken) {
-		schema := in.Properties[name]
-		if kinds := slices.DeleteFunc(slices.Clone(schema.Types), func(kind string) bool { return kind == "null" }); len(kinds) == 1 {
-			schema.Type, schema.Types = kinds[0], nil // a query has no null
+	example := rt.example()
+	add := func(name, where string, required bool, schema *jsonschema.Schema) {
+		p := object{"name": name, "in": where, "description": cmp.Or(schema.Description, textOf(rt.In()).Fields[name]), "required": required}
+		said := *schema
+		said.Description = ""
+		p["schema"] = &said
+		if value, has := example[name]; has {
+			p["example"] = value
 		}
-		list = append(list, object{"name": name, "in": "query", "required": slices.Contains(in.Required, name), "schema": schema})
+		list = append(list, p)
 	}
-	return list
-}
-
-// scopesOf describes the scopes that a caller needs for an operation.
-func scopesOf(o *operation.Operation) string {
-	var names []string
-	for _, s := range o.Scopes() {
-		names = append(names, string(s))
+	for _, name := range rt.taken {
+		add(name, "path", true, &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)})
 	}
-	return "Scope: " + strings.Join(names, " or ") + "."
+	if rt.inQuery() {
+		for _, name := range names(fieldsOf(rt.In()), rt.taken) {
+			add(name, "query", slices.Contains(in.Required, name), in.Properties[name])
+		}
+	}
+	return append(list, rt.headers()...)
 }
 
 // responses are how an operation is answered.
-func responses(rt *route, schemas object, out *jsonschema.Schema) object {
+func responses(rt *route, schemas object, out *jsonschema.Schema) (object, error) {
 	list := object{}
 	for _, status := range rt.refusals() {
-		list[strconv.Itoa(status)] = object{"$ref": "#/components/responses/problem"}
+		list[strconv.Itoa(status)] = object{"$ref": "#/components/responses/Refused"}
 	}
 	if rt.Sink {
 		list["200"] = object{"description": "Done, as lines; the trailer " + resultTrailer + " has the result.", "content": content(client.LinesType, object{})}
-		return list
+		return list, nil
 	}
 	if rt.queues {
 		schemas["job_queued"] = out
-		list["202"] = object{"description": "A job does it; Location is where the job is.", "content": content("application/json", ref("job_queued"))}
-		return list
+		list["202"] = object{
+			"description": "A job does it; Location is where the job is.", "content": content("application/json", ref("job_queued")),
+			"headers": object{"Location": header("Location")},
+		}
+		var err error
+		if out, err = schemaOf(rt.direct.Out(), false); err != nil {
+			return nil, err
+		}
+		(&annotator{schemas, true}).root(rt.direct.Out(), out)
 	}
-	if rt.Method == http.MethodGet && rt.HasVersion() {
+	if _, waits := fieldsOf(rt.In())["wait"]; waits && rt.Name == "job_result" {
+		list["202"] = object{"description": "The job hasn't ended within the time that the request waited.", "content": content("application/json", ref(rt.Name+"_result"))}
+	}
+	if rt.showsVersion() {
 		list["304"] = object{"description": "The caller has it, by the ETag that If-None-Match names."}
 	}
 	schemas[rt.Name+"_result"] = out
-	list["200"] = object{"description": "Done.", "content": content("application/json", ref(rt.Name+"_result"))}
-	return list
+	done := "Done."
+	if rt.queues {
+		done = "Done: at once, or, with Prefer: wait, by a job that ended in time."
+	}
+	list["200"] = object{"description": done, "content": content("application/json", ref(rt.Name+"_result"))}
+	if sent := rt.sends(); len(sent) > 0 {
+		list["200"].(object)["headers"] = sent
+	}
+	return list, nil
 }
 
 // refusals are the statuses with which an operation may be refused.
@@ -161,52 +194,10 @@ func (rt *route) refusals() []int {
 	if !rt.inQuery() || rt.Body {
 		list = append(list, http.StatusRequestTimeout)
 	}
-	if _, compares := fieldsOf(rt.In())["if_version"]; compares {
+	if rt.compares() {
 		list = append(list, http.StatusPreconditionFailed)
 	}
 	return list
-}
-
-// describeEvents adds the routes of events, which aren't operations.
-func describeEvents(paths object) {
-	problems := func(described object) object {
-		list := described["responses"].(object)
-		for _, status := range []int{400, 401, 403, 404, 406, 422, 429, 431, 500, 503} {
-			list[strconv.Itoa(status)] = object{"$ref": "#/components/responses/problem"}
-		}
-		return object{"get": described}
-	}
-	stream := object{"200": object{
-		"description": "Server-sent events: the journal's, without content, then bye, lagged or reset where that happens.",
-		"content":     content("text/event-stream", object{"type": "string"}),
-	}}
-	last := object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string", "pattern": lastEventID().String()}}
-	clone := func(o object) object { return object{"200": o["200"]} }
-	paths["/v1/events"] = problems(object{
-		"operationId": "events", "summary": "Follow the events of namespaces.", "description": "Scope: " + string(core.ScopeMemoryRead) + ".",
-		"parameters": []object{{"name": "namespace", "in": "query", "required": true, "schema": object{
-			"type": "array", "items": object{"type": "string"}, "minItems": 1, "maxItems": MaxStreamNamespaces, "uniqueItems": true,
-		}}, last},
-		"responses": clone(stream),
-	})
-	paths["/v1/runs/{id}/events"] = problems(object{
-		"operationId": "run_events", "summary": "Follow the events of a run, from its first one.", "description": "Scope: " + string(core.ScopeRun) + ".",
-		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
-		"responses":  clone(stream),
-	})
-	jobs := ""
-	if o, err := operation.Find("job_get"); err == nil { // its scopes apply
-		jobs = scopesOf(&o)
-	}
-	paths["/v1/jobs/{id}/events"] = problems(object{
-		"operationId": "job_events", "summary": "Follow the events of a job, from its first one, and how far it is.", "description": jobs,
-		"parameters": []object{{"name": "id", "in": "path", "required": true, "schema": object{"type": "string"}}, last},
-		"responses":  clone(stream),
-	})
-	paths["/v1/openapi.json"] = problems(object{
-		"operationId": "openapi", "summary": "Describe the API: this document.",
-		"responses": object{"200": object{"description": "This document.", "content": content("application/json", object{"type": "object"})}},
-	})
 }
 
 func (a *API) openAPI(w http.ResponseWriter, r *request) {

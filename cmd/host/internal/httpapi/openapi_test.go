@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -23,6 +24,21 @@ func TestOpenAPI_IsTheGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	coretest.Golden(t, "openapi.json", string(text))
+}
+
+// TestOpenAPI_ExamplesAreTheFixtures: what the document shows is what these tests send, so that each
+// example is a request that is done.
+func TestOpenAPI_ExamplesAreTheFixtures(t *testing.T) {
+	var lines []string
+	for _, o := range operationtest.Table(t) {
+		in := jsontext.MustEncode(newSite(t).ValidRequest(o.Name))
+		if schema, err := schemaOf(o.In(), true); err != nil || len(schema.Properties) == 0 || string(in) == "{}" {
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%q: %s", o.Name, in))
+	}
+	slices.Sort(lines)
+	coretest.Golden(t, "../examples.json", "{\n"+strings.Join(lines, ",\n")+"\n}\n")
 }
 
 // TestOpenAPI_SaysWhatIsAnswered sends each fixture as the operator, as somebody without
@@ -111,4 +127,50 @@ func TestOpenAPI_IsServed(t *testing.T) {
 	if a := s.send("", "GET", "/v1/openapi.json", ""); a.StatusCode != 401 {
 		t.Errorf("%d", a.StatusCode)
 	}
+}
+
+// TestOpenAPI_IsForPeopleAndGenerators: each field and parameter says what it is, and no schema is one
+// that generators of clients stop at.
+func TestOpenAPI_IsForPeopleAndGenerators(t *testing.T) {
+	text, err := Document("1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if _, list := v["type"].([]any); list {
+				t.Errorf("%s has a list of types", at)
+			}
+			for _, member := range []string{"schema", "items", "additionalProperties"} {
+				if v[member] == true {
+					t.Errorf("%s/%s is only true", at, member)
+				}
+			}
+			if properties, is := v["properties"].(map[string]any); is {
+				for name, p := range properties {
+					schema, is := p.(map[string]any)
+					if _, said := schema["description"].(string); !is || !said {
+						t.Errorf("%s/%s isn't described: %v", at, name, p)
+					}
+				}
+			}
+			if v["in"] != nil && v["schema"] != nil && (v["description"] == nil || v["description"] == "") {
+				t.Errorf("parameter %v of %s isn't described", v["name"], at)
+			}
+			for name, p := range v {
+				walk(at+"/"+name, p)
+			}
+		case []any:
+			for i, p := range v {
+				walk(fmt.Sprint(at, "/", i), p)
+			}
+		}
+	}
+	walk("", doc)
 }

@@ -46,7 +46,7 @@ func (a *API) mountPages(mux *http.ServeMux) {
 // page lets the pages answer a request.
 func (a *API) page(w http.ResponseWriter, r *request) {
 	r.op = "page"
-	if err := a.checkHeaders(r); err != nil {
+	if err := checkHeaders(r, a.limits.Headers, "headers"); err != nil {
 		a.problems.refuse(w, r, err)
 		return
 	}

@@ -168,6 +168,10 @@ func (ps *problems) refuse(w http.ResponseWriter, r *request, err error) {
 
 // refuseWith is refuse for an error that comes with a result.
 func (ps *problems) refuseWith(w http.ResponseWriter, r *request, err error, result any) {
+	if r.foreign != nil {
+		ps.refuseForeign(w, r, err)
+		return
+	}
 	p := ps.of(r, err)
 	if result != nil {
 		p.Result = jsontext.MustEncode(result)

@@ -21,6 +21,8 @@ type request struct {
 	local bool
 	// forwarded is whether another host forwarded it.
 	forwarded bool
+	// foreign is the surface that it is for, if that isn't this API; otherwise nil.
+	foreign *foreign
 	// by is the address of the host that answered it; "" is this host.
 	by string
 	// trace is the trace that it belongs to.

@@ -21,8 +21,21 @@ type route struct {
 	operation.Operation
 	// taken are the request's fields that are in the path.
 	taken []string
-	// queues is whether a job does it.
+	// queues is whether a job does it, unless it asks no model: direct is the operation itself, which
+	// then answers at once. The route's own operation is its form as a job.
 	queues bool
+	direct operation.Operation
+}
+
+// preferred is the route for a caller's preferences: only one that asks for it gets a job for work
+// that takes no time.
+func (rt *route) preferred(p preferences) *route {
+	if !rt.queues || p.async {
+		return rt
+	}
+	at := *rt
+	at.Operation = rt.direct
+	return &at
 }
 
 // remoteRoute is the route of an operation over a network. There, an operation that may
@@ -30,9 +43,9 @@ type route struct {
 // Over the socket the operation is done within the request: commands wait for it as if they
 // did the work themselves.
 func remoteRoute(o operation.Operation) *route {
-	o, queues := o.AsJob()
-	rt := newRoute(o)
-	rt.queues = queues
+	queued, queues := o.AsJob()
+	rt := newRoute(queued)
+	rt.queues, rt.direct = queues, o
 	return rt
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -36,6 +37,7 @@ func words() map[reflect.Type][]any {
 		reflect.TypeFor[job.Type]():             anys(job.Types()),
 		reflect.TypeFor[job.Status]():           anys(job.Statuses()),
 		reflect.TypeFor[operation.StatsScope](): anys(operation.StatsScopes()),
+		reflect.TypeFor[core.BudgetSpan]():      anys(core.BudgetSpans()),
 	}
 }
 
@@ -51,6 +53,7 @@ func anys[T ~string](list []T) []any {
 func written() map[reflect.Type]*jsonschema.Schema {
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage]():    {},
+		reflect.TypeFor[time.Time]():          {Type: "string", Format: "date-time"},
 		reflect.TypeFor[operation.RunEnded](): {Type: "object"},
 		reflect.TypeFor[sdk.Args]():           {Type: "object"},
 		reflect.TypeFor[sdk.Verdict]():        {Type: "object"}, // it contains other objects
@@ -141,6 +144,7 @@ func outcomes(types map[reflect.Type]*jsonschema.Schema) (*jsonschema.Schema, er
 		return nil, err
 	}
 	adaptSchema(one, true)
+	(&annotator{}).fields(reflect.TypeFor[core.ToolOutcome](), one)
 	list := &jsonschema.Schema{Type: "array", Items: one}
 	return &jsonschema.Schema{
 		Type: "object", AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},

@@ -76,7 +76,7 @@ func (s *Server) serve(l net.Listener, h http.Handler, encryption *tls.Config, o
 		// Headers above the limit are refused with a problem, up to this size; beyond it,
 		// net/http refuses them in its own words.
 		// A request that another host forwards also has its caller in a header.
-		MaxHeaderBytes: 4 * limits.Headers,
+		MaxHeaderBytes: max(4*limits.Headers, 2*foreignHeaders),
 		ErrorLog:       log.New(io.Discard, "", 0), // a connection broke, which the request's log line shows
 	}
 	s.mu.Lock()

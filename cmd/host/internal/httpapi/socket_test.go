@@ -96,7 +96,7 @@ func TestSocket_NothingOfAResultIsLost(t *testing.T) {
 	// What a client never reads of a result, and what goes whole.
 	known := []string{"Memory.Salt", "Run.Open", "Run.Recalled", "Run.Used", "Limits.Env", "Module.Stateful",
 		"Module.Isolated", "Package.Limits", "PrunedPart.Name", "Decision.Unread", "Server.Bound",
-		"TraceVariable.Expression"}
+		"TraceVariable.Expression", "RecallResult.Withheld"}
 	seen := map[reflect.Type]bool{}
 	var look func(reflect.Type)
 	look = func(at reflect.Type) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // Tokens authenticates callers by a token of the host (the operator's, or an issued one),
@@ -57,6 +58,43 @@ func (t Tokens) Authenticate(r *http.Request) (core.Caller, error) {
 		return core.Caller{}, unauthenticated()
 	}
 	return caller, err
+}
+
+// The headers of a token besides Authorization, for [ModelTokens].
+const (
+	keyHeader   = "X-Api-Key"
+	tokenHeader = "Reflectory-Token"
+)
+
+// ModelTokens authenticates the clients of models by a token, in the headers in which such clients send
+// their keys. A session is none: a page of a browser must not spend money.
+type ModelTokens struct{ Tokens }
+
+var _ Authenticator = ModelTokens{}
+
+// Authenticate implements [Authenticator]. Reflectory-Token counts before the others, which are then for
+// somebody else, even if it is wrong; and Authorization before X-Api-Key.
+func (t ModelTokens) Authenticate(r *http.Request) (core.Caller, error) {
+	own := &http.Request{Header: http.Header{}, Host: r.Host}
+	switch own.Header["Authorization"] = r.Header.Values("Authorization"); {
+	case len(r.Header.Values(tokenHeader)) > 0:
+		own.Header["Authorization"] = schemed(r.Header.Values(tokenHeader))
+	case len(own.Header["Authorization"]) == 0:
+		own.Header["Authorization"] = schemed(r.Header.Values(keyHeader))
+	}
+	caller, err := t.Tokens.Authenticate(own.WithContext(r.Context()))
+	if access.IsUnauthenticated(err) {
+		err = sdk.AsError(unauthenticated()).WithHint("send a token with the scope model as Authorization: Bearer, or as x-api-key").WithAction("token new")
+	}
+	return caller, err
+}
+
+// schemed are the values of a header, in the form of Authorization.
+func schemed(values []string) (list []string) {
+	for _, v := range values {
+		list = append(list, "Bearer "+v)
+	}
+	return list
 }
 
 // session is the cookie of a browser's session. If the request also has an Authorization
