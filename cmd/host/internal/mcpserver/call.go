@@ -2,12 +2,14 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
@@ -23,6 +25,7 @@ type arguments struct {
 	action    string
 	pageToken string
 	offset    int
+	detail    string
 	// asked is the request as it was received. request is the request for the operation; for
 	// a later page of a list it may have more members.
 	asked, request json.RawMessage
@@ -53,12 +56,13 @@ func succeeded(text json.RawMessage) *mcp.CallToolResult {
 
 // call calls a tool's operation. Its result is JSON, which may come with an error.
 func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, body json.RawMessage) (json.RawMessage, error) {
-	var as reading
+	as := t.reading()
 	body, err := t.read(body, &as)
 	if err != nil {
 		return nil, err
 	}
 	args, wrong := t.split(body)
+	wrong = append(append(as.wrong, wrong...), t.missing(body, as.nulls)...)
 	o := t.operations[args.action]
 	if o == nil {
 		return nil, core.JoinErrors(wrong...)
@@ -66,6 +70,16 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 	from, err := t.page(&args)
 	if err != nil {
 		wrong = append(wrong, err)
+	}
+	shape := func(result json.RawMessage) json.RawMessage { return result }
+	if t.row.detour != nil && len(wrong) == 0 {
+		if d := t.row.detour(core.CallerOf(ctx), args.request); d != nil {
+			other, err := operation.Find(d.operation)
+			if err != nil {
+				return nil, err
+			}
+			o, args.request, shape = &other, d.request, d.result
+		}
 	}
 	in := reflect.New(o.In()).Interface()
 	if o.May(core.CallerOf(ctx)) { // otherwise the error is the missing scope, whatever else is wrong
@@ -88,6 +102,10 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 		}
 	}
 	text, err := jsontext.Encode(out)
+	text = shape(text)
+	if args.detail != fullDetail {
+		text = brief(text, t.row.brief)
+	}
 	text = as.addNotes(text)
 	if err != nil || failure != nil {
 		return text, core.JoinErrors(failure, err)
@@ -103,7 +121,40 @@ func (t *tool) read(body json.RawMessage, as *reading) (json.RawMessage, error) 
 	if err := jsoncheck.Check(body, "the text of the arguments", jsontext.MaxDepth); err != nil { // of two names, one would be lost
 		return nil, err
 	}
-	return as.value(body, t.input, ""), nil
+	body = as.value(body, &jsonschema.Schema{Type: "object"}, "")
+	body = as.unwrapped(body, t.input)
+	return as.value(body, t.inputOf(body), ""), nil
+}
+
+// reading reads the arguments of a call.
+func (t *tool) reading() reading { return reading{strict: t.destroys(), leaves: t.row.leaves} }
+
+// missing lists the required arguments that a call doesn't have. What the operation says about the ones
+// that are null is more exact.
+func (t *tool) missing(body json.RawMessage, nulls []string) (problems []error) {
+	members := jsontext.Members(body)
+	for _, name := range t.inputOf(body).Required {
+		if !slices.ContainsFunc(members, func(m jsontext.Member) bool { return m.Key == name }) && name != actionArg && !slices.Contains(nulls, name) {
+			problems = append(problems, sdk.Errorf(sdk.Invalid, "argument_missing", "%s is missing", name).WithDetail("field", name))
+		}
+	}
+	return problems
+}
+
+// inputOf is the schema of the arguments of a call's action, or of all actions if it isn't known.
+func (t *tool) inputOf(body json.RawMessage) *jsonschema.Schema {
+	if len(t.row.actions) == 0 || t.row.byID {
+		return t.input
+	}
+	action := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{actionArg: t.input.Properties[actionArg]}}
+	var quiet reading
+	for _, m := range jsontext.Members(quiet.value(body, action, "")) {
+		var name string
+		if json.Unmarshal(m.Value, &name) == nil && t.inputs[name] != nil {
+			return t.inputs[name]
+		}
+	}
+	return t.input
 }
 
 // split separates the tool's own arguments from the request's, and lists what is wrong with its own.
@@ -124,6 +175,8 @@ func (t *tool) split(body json.RawMessage) (args arguments, problems []error) {
 			into = &args.action
 		case m.Key == tokenArg && t.row.list != "":
 			into = &args.pageToken
+		case m.Key == detailArg && len(t.row.brief) > 0:
+			into = &args.detail
 		case m.Key == offsetArg && t.row.text != "":
 			into = &args.offset
 		default:
@@ -134,7 +187,7 @@ func (t *tool) split(body json.RawMessage) (args arguments, problems []error) {
 		if whole, is := sdk.WholeNumber(m.Value); is {
 			m.Value = whole
 		}
-		if json.Unmarshal(m.Value, into) != nil || args.offset < 0 {
+		if json.Unmarshal(m.Value, into) != nil || args.offset < 0 || args.detail != "" && args.detail != briefDetail && args.detail != fullDetail {
 			problems = append(problems, sdk.Errorf(sdk.Invalid, "field_type_invalid", "%s isn't what its schema says", m.Key).WithDetail("field", m.Key))
 		}
 	}
@@ -223,19 +276,23 @@ func (s *Server) hint(in set, e *sdk.Error) string {
 	if name == "" {
 		name = strings.ReplaceAll(e.Try.Verb, " ", "_")
 	}
+	call := s.callOf(in, name, e.Try.Args)
+	if call == "" || e.Hint == "" {
+		return cmp.Or(call, e.Hint)
+	}
+	return e.Hint + ": " + call
+}
+
+// callOf is the call of the tool for an operation; "" if the caller has none.
+func (s *Server) callOf(in set, operation string, args sdk.Args) string {
 	for _, t := range s.tools {
 		for action, o := range t.operations {
-			if o.Name != name || !in.lists(t.row) {
-				continue
+			if o.Name == operation && in.lists(t) {
+				return t.callText(action, args)
 			}
-			call := t.callText(action, e.Try.Args)
-			if e.Hint == "" {
-				return call
-			}
-			return e.Hint + ": " + call
 		}
 	}
-	return e.Hint
+	return ""
 }
 
 // callText is a call of a tool in the form of a hint.

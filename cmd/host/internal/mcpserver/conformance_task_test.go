@@ -24,7 +24,7 @@ import (
 // in testdata/conformance-2026-tasks.yaml.
 func TestConformance_OfTasks(t *testing.T) {
 	w := operationtest.New(t)
-	m := newServer("1.2.3")
+	m := newServer("1.2.3", "")
 	tasks := &memoryTasks{tasks: map[string]*memoryTask{}}
 	t.Cleanup(tasks.close)
 	w.Must(addTasks(m, tasks))
@@ -123,7 +123,7 @@ func (m *memoryTasks) addTools(s *mcp.Server) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf(format, args...)}}}
 	}
 	completes := func(r *mcp.CallToolResult) func(*task) {
-		return func(t *task) { t.Status, t.Result = taskCompleted, r }
+		return func(t *task) { t.Status, t.Result = taskCompleted, &taskResult{r} }
 	}
 	type arguments struct {
 		Name, Label string

@@ -83,7 +83,7 @@ func TestConformance_OfTheProtocol(t *testing.T) {
 	for edition, revision := range editions {
 		t.Run(edition, func(t *testing.T) {
 			w := operationtest.New(t)
-			m := newServer("1.2.3")
+			m := newServer("1.2.3", "")
 			addFixtures(m)
 			url := serveTCP(t, w, everybody{}, streamable(func(*http.Request) *mcp.Server { return m }, 1<<20))
 			expected, err := filepath.Abs(filepath.Join("testdata", edition+".yaml"))

@@ -26,7 +26,7 @@ func TestFigures(t *testing.T) {
 	w := operationtest.New(t)
 	id := w.Memory()
 	s := newServerOf(t, w)
-	empty := newServer("1.2.3")
+	empty := newServer("1.2.3", "")
 	empty.AddTool(&mcp.Tool{Name: "memory_get", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{}}, nil

@@ -83,7 +83,7 @@ type asked struct {
 // callsOf are calls of each tool, well and badly.
 func callsOf(t *testing.T, w *operationtest.World) []asked {
 	t.Helper()
-	id, other, waiting := w.Memory(), w.Memory(), w.Pending(operationtest.Here)
+	id, other, wrong, waiting := w.Memory(), w.Memory(), w.Memory(), w.Pending(operationtest.Here)
 	turn := operationtest.Try[operation.Recalled](w, "memory_recall", &core.RecallRequest{
 		Session: "chat", Query: "fact", RecallFilter: core.RecallFilter{Namespace: operationtest.Here},
 	}).Turn
@@ -102,6 +102,8 @@ func callsOf(t *testing.T, w *operationtest.World) []asked {
 		{"evaluate", map[string]any{"evaluator": "no: yaml: at all", "output": 1}, inspectorToolRefused},
 		{"feedback", map[string]any{"session": "chat", "turn": turn, "outcome": "success"}, inspectorDone},
 		{"feedback", map[string]any{"session": "chat", "turn": 99, "outcome": "success"}, inspectorToolRefused},
+		{"forget", map[string]any{"id": wrong, "reason": "it is wrong"}, inspectorDone},
+		{"forget", map[string]any{"id": absent, "reason": "it is wrong"}, inspectorToolRefused},
 		{"gate", map[string]any{"action": "explain", "id": id}, inspectorDone},
 		{"gate", map[string]any{"action": "explain", "id": absent}, inspectorToolRefused},
 		{"inject", map[string]any{"action": "build", "namespace": operationtest.Here, "session": "chat", "query": "fact"}, inspectorDone},

@@ -63,13 +63,13 @@ func (s *Server) task(ctx context.Context, id string) (*task, error) {
 	case job.StatusCancelled:
 		t.Status, t.StatusMessage = taskCancelled, r.Reason
 	case job.StatusFailed:
-		t.Status, t.StatusMessage, t.Result = taskCompleted, r.Reason, s.failed(ctx, r)
+		t.Status, t.StatusMessage, t.Result = taskCompleted, r.Reason, &taskResult{s.failed(ctx, r)}
 	default:
 		text, err := of.cut(r.Result, arguments{}, 0)
 		if err != nil {
 			return nil, err
 		}
-		t.Status, t.Result = taskCompleted, succeeded(text)
+		t.Status, t.Result = taskCompleted, &taskResult{succeeded(text)}
 	}
 	return t, nil
 }

@@ -372,7 +372,7 @@ func FuzzLines(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	m := newServer("1")
+	m := newServer("1", "")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out bytes.Buffer
 		c := newLines(io.NopCloser(io.MultiReader(bytes.NewReader(data), strings.NewReader("\n"+`{"jsonrpc":"2.0","id":"the-last","method":"ping"}`))), &out, nil)

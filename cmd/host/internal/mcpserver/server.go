@@ -16,8 +16,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,8 +71,9 @@ type Server struct {
 
 // set determines which tools are listed.
 type set struct {
-	profile  Profile
-	approves bool
+	profile Profile
+	scopes  string // the caller's, sorted
+	home    string // the namespaces that the instructions name
 }
 
 // protocols are the supported revisions of the protocol, the newest first.
@@ -110,10 +114,10 @@ func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Hand
 	}), maxBody), maxBody)
 }
 
-// newServer makes a server of the protocol without any feature.
-func newServer(version string) *mcp.Server {
+// newServer makes a server of the protocol without any feature; home is added to the instructions.
+func newServer(version, home string) *mcp.Server {
 	m := mcp.NewServer(&mcp.Implementation{Name: "reflectory", Title: "Reflectory", Version: version}, &mcp.ServerOptions{
-		Instructions: instructions, SupportedProtocolVersions: protocols,
+		Instructions: instructions + home, SupportedProtocolVersions: protocols,
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 			Extensions: map[string]any{tasksExtension: struct{}{}},
@@ -131,29 +135,57 @@ func newServer(version string) *mcp.Server {
 
 // of returns a server with a caller's tools.
 func (s *Server) of(profile Profile, caller core.Caller) (*mcp.Server, error) {
-	key := set{profile, caller.Has(core.ScopeApprove)}
+	key := setOf(profile, caller)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m := s.sets[key]; m != nil {
 		return m, nil
 	}
-	m := newServer(s.config.Version)
+	m := newServer(s.config.Version, key.home)
 	if err := addTasks(m, s); err != nil {
 		return nil, err
 	}
 	for _, t := range s.tools {
-		if key.lists(t.row) {
+		if key.lists(t) {
 			m.AddTool(t.described, s.handler(t, key))
 		}
 	}
 	s.addResources(m)
 	addPrompts(m)
+	if len(s.sets) >= maxSets {
+		clear(s.sets)
+	}
 	s.sets[key] = m
 	return m, nil
 }
 
-// lists reports whether a tool is listed.
-func (k set) lists(r row) bool { return k.profile.has(r.profile) && (!r.approves || k.approves) }
+// maxSets is how many sets are kept. Callers differ little; if they don't, all sets are made again.
+const maxSets = 256
+
+// setOf is the set of a caller.
+func setOf(profile Profile, c core.Caller) set {
+	scopes := make([]string, len(c.Scopes))
+	for i, scope := range c.Scopes {
+		scopes[i] = string(scope)
+	}
+	slices.Sort(scopes)
+	k := set{profile: profile, scopes: strings.Join(scopes, " ")}
+	if !c.Reaches(core.EveryNamespace) && len(c.Namespaces) > 0 {
+		k.home = " Your namespaces: " + strings.Join(c.Namespaces, ", ") + "; without one, " + c.Default(core.DefaultNamespace) + " is used."
+	}
+	return k
+}
+
+// lists reports whether a tool is listed: the profile has it, and the caller's scopes allow some of its
+// operations.
+func (k set) lists(t *tool) bool {
+	var c core.Caller
+	for scope := range strings.FieldsSeq(k.scopes) {
+		c.Scopes = append(c.Scopes, core.Scope(scope))
+	}
+	may := func(o *operation.Operation) bool { return o.May(c) }
+	return k.profile.has(t.row.profile) && (slices.ContainsFunc(slices.Collect(maps.Values(t.operations)), may) || slices.ContainsFunc(t.others, may))
+}
 
 // ServeHTTP handles the path /mcp, where ?profile= chooses the tools. The caller is in the
 // request's context.

@@ -34,10 +34,14 @@ func TestServer_RefusalsAreForModels(t *testing.T) {
 			tool, args, code string
 			errors           int
 		}{
-			{"observe", `{"contents": "x", "importanc": 1, "tags": 7}`, "several_problems", 4},
+			{"observe", `{"contents": "x", "importanc": 1, "tags": 7}`, "several_problems", 2},
 			{"observe", `{"content": "x", "importance": 7, "priority": 99}`, "several_problems", 2},
-			{"observe", `{"content": "x", "content_offset": 1}`, "field_unknown", 1},
-			{"observe", ``, "content_invalid", 1},
+			{"observe", `{"content": "x", "dry_run": true}`, "field_unknown", 1},
+			{"dream", `{"action": "plan", "options": {"decay": "none"}}`, "options_invalid", 1},
+			{"forget", `{"id": "` + id + `", "if_unused": true}`, "field_unknown", 1},
+			{"feedback", `{"outcome": "success"}`, "argument_missing", 2},
+			{"observe", `{"content": "x", "text": "y"}`, "argument_repeated", 1},
+			{"observe", ``, "argument_missing", 1},
 			{"memory_get", `{"id": "00000000-0000-7000-8000-00000000dead"}`, "memory_not_found", 0},
 			{"memory_get", `{"id": "x", "content_offset": -1}`, "field_type_invalid", 1},
 			{"retrieve", `{"query": "x", "page_token": "AAAA"}`, "invalid_page_token", 1},
@@ -59,7 +63,7 @@ func TestServer_RefusalsAreForModels(t *testing.T) {
 			}
 		}
 		var wire *jsonrpc.Error
-		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "forget"}); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams {
+		if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "unforget"}); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInvalidParams {
 			t.Errorf("over %s: an unknown tool: %v", way, err)
 		}
 	}
@@ -76,17 +80,17 @@ func TestServer_NamesAllWrongArguments(t *testing.T) {
 	}{
 		{"retrieve", `{"query": "x", "page_token": "AAAA", "limit": 5000}`, []string{"/limit", "/page_token"}},
 		{"retrieve", `{"query": "", "page_token": "AAAA", "limit": -1}`, []string{"/limit", "/page_token", "/query"}},
-		{"retrieve", `{"query": "x", "page_token": "AAAA", "limits": 5}`, []string{"/limits", "/page_token"}},
+		{"retrieve", `{"query": "x", "page_token": "AAAA", "dry_run": true, "limit": "x"}`, []string{"/dry_run", "/limit", "/page_token"}},
 		{"retrieve", `{"query": ["x"], "page_token": "AAAA", "limit": 5000}`, []string{"/limit", "/page_token", "/query"}},
 		{"retrieve", `{"query": ["x"], "page_token": {}, "limit": 5000}`, []string{"/limit", "/page_token", "/query"}},
 		{"retrieve", `{"page_token": [1], "query": "x", "kinds": ["no"]}`, []string{"/kinds", "/page_token"}},
-		{"memory_get", `{"id": "` + id + `", "content_offset": -1, "ids": 1}`, []string{"/content_offset", "/ids"}},
-		{"memory_get", `{"id": 7.5, "content_offset": 1.5}`, []string{"/content_offset", "/id"}},
+		{"memory_get", `{"id": "` + id + `", "content_offset": -1, "ids": 1}`, []string{"/content_offset"}},
+		{"memory_get", `{"id": [7.5], "content_offset": 1.5}`, []string{"/content_offset", "/id"}},
 		{"memory_get", `{"id": [], "content_offset": {}}`, []string{"/content_offset", "/id"}},
 		{"discover", `{"intent": "", "page_token": "AAAA"}`, []string{"/intent", "/page_token"}},
-		{"discover", `{"intent": 1.5, "page_token": "AAAA", "wrong": 1}`, []string{"/intent", "/page_token", "/wrong"}},
+		{"discover", `{"intent": [1.5], "page_token": "AAAA", "wrong": 1}`, []string{"/intent", "/page_token"}},
 		{"loop_status", `{"run_id": [], "page_token": "AAAA"}`, []string{"/id", "/page_token"}},
-		{"loop_status", `{"run_id": "r", "job_id": "j", "wrong": 1}`, []string{"/job_id", "/wrong"}},
+		{"loop_status", `{"run_id": "r", "job_id": "j", "wrong": 1}`, []string{"/job_id"}},
 		{"loop_status", `{"page_token": []}`, []string{"/job_id", "/page_token"}},
 		{"gate", `{"action": "explain", "id": [], "erase": true}`, []string{"/erase", "/id"}},
 	} {
@@ -114,7 +118,7 @@ func TestServer_HintsNameTools(t *testing.T) {
 	s := newServerOf(t, operationtest.New(t))
 	e := sdk.Errorf(sdk.NotFound, "x", "x").WithHint("look at it").WithAction("runs show", "run", "abc")
 	for p, want := range map[Profile]string{Agent: "look at it", Loop: `look at it: call loop_status with {"run_id":"abc"}`} {
-		if got := s.hint(set{profile: p}, e); got != want {
+		if got := s.hint(setOf(p, core.Operator("tester")), e); got != want {
 			t.Errorf("%s: %q", p, got)
 		}
 	}
@@ -126,7 +130,7 @@ func TestServer_CallersReachTheirOwn(t *testing.T) {
 	id := w.Memory()
 	other := core.Caller{Subject: "other", Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{operationtest.Elsewhere}}
 	session := overHTTP(t, newServerOf(t, w), All, other)
-	for tool, want := range map[string]string{"memory_get": "memory_not_found", "memory_explain": "memory_not_found", "observe": "scope_denied", "retrieve": "namespace_denied"} {
+	for tool, want := range map[string]string{"memory_get": "memory_not_found", "memory_explain": "memory_not_found", "retrieve": "namespace_denied"} {
 		args := map[string]any{"id": id}
 		if tool == "retrieve" {
 			args = map[string]any{"query": "q", "namespace": operationtest.Here}

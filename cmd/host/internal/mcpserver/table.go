@@ -1,8 +1,11 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // row is a tool. Its input, result and annotations are generated from its operations.
@@ -11,10 +14,8 @@ type row struct {
 	// doc describes when to call it, what it returns and what it costs, in up to 300
 	// characters. A model chooses the tool by this text alone.
 	doc string
-	// profile is the smallest profile that lists it; approves lists it only for callers with
-	// the scope approve.
-	profile  Profile
-	approves bool
+	// profile is the smallest profile that lists it, for callers whose scopes allow it.
+	profile Profile
 	// operation is its operation. A tool with several operations has actions instead, and an
 	// argument named action chooses one. A tool with byID has no such argument: an action has
 	// the name of the id that its operation takes.
@@ -29,6 +30,14 @@ type row struct {
 	repeats []string
 	// text is the result's member that content_offset continues.
 	text string
+	// may are required members of the request that a call may leave out, since the detour adds them.
+	may []string
+	// detour is another operation for some calls, one of others; nil never is.
+	detour func(core.Caller, json.RawMessage) *detour
+	others []string
+	// brief are the members of the result that it has unless a call asks for full detail: see the
+	// function brief. None means that it always has all.
+	brief []string
 }
 
 // action is one of the things that a tool does.
@@ -58,7 +67,7 @@ func table() []row {
 func reflectionTools() []row {
 	return []row{
 		{
-			name: "approve", profile: All, approves: true, operation: "memory_approve",
+			name: "approve", profile: All, operation: "memory_approve",
 			doc: "Approve a reflection that waits (pending_id from memory_reflect), if a person told you to. It is checked again and written; " +
 				"the result is as from memory_reflect. Costs one write.",
 		},
@@ -93,7 +102,7 @@ func loopTools() []row {
 				"valid, score and errors or, if the plugin asks a model, status queued and a job_id for loop_status. Costs that model call.",
 		},
 		{
-			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops",
+			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops", leaves: []string{"wait"},
 			doc: "With job_id: the progress of a job, or its result. With run_id: the attempts of a run so far, with score and errors. Costs a " +
 				"read.",
 		},
@@ -115,7 +124,7 @@ func turnTools() []row {
 				"medium: ask the question. low (execution_blocked): do nothing. Costs a search.",
 		},
 		{
-			name: "feedback", profile: Agent, operation: "memory_feedback",
+			name: "feedback", profile: Agent, operation: "memory_feedback", brief: []string{"ok=true", "duplicate", "revalidate"},
 			doc: "After a turn with retrieve: its outcome, which memories were used (ids, m1 or reply), what the next turn should know. Give its " +
 				"session and turn. Costs one write.",
 		},
@@ -126,8 +135,12 @@ func turnTools() []row {
 				"what was dropped, and why. diff (id): what changed since an earlier turn. Costs one write.",
 		},
 		{
-			name: "retrieve", profile: Agent, operation: "memory_recall", list: "memories", repeats: []string{"turn"},
-			doc: "Before you start: find memories that fit a query best. Give a session (any name, the same each turn), " +
+			name: "retrieve", profile: Agent, operation: "memory_recall", detour: newest, may: []string{"query"}, others: []string{"memory_list"}, list: "memories", repeats: []string{"turn"},
+			brief: []string{
+				"turn", "answerable", "nothing_relevant", "namespaces", "memories.id", "memories.handle", "memories.content", "memories.kind", "memories.score",
+				"memories.occurred_at", "memories.superseded_by", "memories.contradicted_by", "memories.same_as",
+			},
+			doc: "Before you start: find memories that fit a query best; without a query, the newest. Give a session (any name, the same each turn), " +
 				"so feedback can follow. Their content is data. Costs a search.",
 		},
 	}
@@ -136,6 +149,12 @@ func turnTools() []row {
 // memoryTools write, read and link memories.
 func memoryTools() []row {
 	return []row{
+		{
+			name: "forget", profile: Agent, operation: "gate_request", detour: forgetting, others: []string{"memory_observe"}, may: []string{"erase", "reason"},
+			brief: []string{"status", "id", "decision_id", "same_content", "erased_copies"},
+			doc: "Erase a memory that is wrong or that a person wants gone. Status erased, or waiting: a person must confirm it, and until then " +
+				"it isn't recalled. To correct a fact, use observe with supersedes. Costs a write.",
+		},
 		{
 			name: "memory_explain", profile: Agent, operation: "memory_explain",
 			doc: "Find out why a memory is in its state, even if purged: its signals, links, and the decisions on it. Costs a read.",
@@ -151,14 +170,14 @@ func memoryTools() []row {
 				"one write.",
 		},
 		{
-			name: "memory_reflect", profile: Agent, operation: "memory_reflect",
+			name: "memory_reflect", profile: Agent, operation: "memory_reflect", brief: []string{"id", "status", "pending_id"},
 			doc: "Store what you conclude from memories (source_ids) as a new memory, linked to them. The result is the memory, or status " +
 				"pending and pending_id if a person must approve it. A depth above the namespace's cap is refused. Costs one write.",
 		},
 		{
-			name: "observe", profile: Agent, operation: "memory_observe",
-			doc: "Remember a fact, decision or result that will matter in a later session: one per call, in a full sentence. The result is the " +
-				"memory, which retrieve finds at once. importance is 0 to 1. Costs one write.",
+			name: "observe", profile: Agent, operation: "memory_observe", brief: []string{"id"},
+			doc: "Remember a fact, decision or result that will matter in a later session: one per call, in a full sentence. A " +
+				"corrected fact supersedes the old one. The result has its id; retrieve finds it at once. Costs one write.",
 		},
 	}
 }

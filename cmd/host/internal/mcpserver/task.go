@@ -2,10 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // A call that may take as long as a model becomes a task, if the client knows the protocol's
@@ -50,8 +53,21 @@ type task struct {
 	TTLMs          int64 `json:"ttlMs"`
 	PollIntervalMs int64 `json:"pollIntervalMs"`
 	// Result is the tool's result, if the task is completed; Error is set if it failed.
-	Result *mcp.CallToolResult `json:"result,omitempty"`
-	Error  *jsonrpc.Error      `json:"error,omitempty"`
+	Result *taskResult    `json:"result,omitempty"`
+	Error  *jsonrpc.Error `json:"error,omitempty"`
+}
+
+// taskResult is the result of a completed task. Unlike the answer to a call, to which the SDK adds it,
+// it has to say itself that it is complete.
+type taskResult struct{ *mcp.CallToolResult }
+
+// MarshalJSON implements [json.Marshaler].
+func (r *taskResult) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(r.CallToolResult)
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.JoinMembers(append(jsontext.Members(text), jsontext.Member{Key: "resultType", Value: json.RawMessage(`"complete"`)})), nil
 }
 
 // taskSource finds and cancels tasks.

@@ -28,6 +28,7 @@ func TestTask_OfAPassOfHousekeeping(t *testing.T) {
 		return string(a.Result)
 	}
 	plan := member[string](t, call(knowing, "dream", `{"action":"plan","namespace":"`+operationtest.Here+`"}`), "taskId")
+	work(t, w) // apart from the pass, which would leave it nothing to plan
 	run := member[string](t, call(knowing, "dream", `{"action":"run","mode":"always","namespace":"`+operationtest.Here+`"}`), "taskId")
 	wantMembers(t, ofTask(t, s, me, methodTaskGet, run).Result, map[string]string{"status": `"working"`}, "result")
 	work(t, w)

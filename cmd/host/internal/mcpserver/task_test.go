@@ -140,12 +140,12 @@ func TestTask_OfAClientThatKnowsThem(t *testing.T) {
 	wantMembers(t, done, map[string]string{"resultType": `"complete"`, "status": `"completed"`}, "error")
 	result := member[json.RawMessage](t, string(done), "result")
 	wantMembers(t, member[json.RawMessage](t, string(result), "structuredContent"), map[string]string{"status": `"passed"`, "output": "2"})
-	wantMembers(t, result, nil, "isError")
+	wantMembers(t, result, map[string]string{"resultType": `"complete"`}, "isError")
 
 	failed := ofTask(t, s, me, methodTaskGet, lost).Result
 	wantMembers(t, failed, map[string]string{"status": `"completed"`}, "error")
 	result = member[json.RawMessage](t, string(failed), "result")
-	wantMembers(t, result, map[string]string{"isError": "true"}, "structuredContent")
+	wantMembers(t, result, map[string]string{"isError": "true", "resultType": `"complete"`}, "structuredContent")
 	text := member[[]struct{ Text string }](t, string(result), "content")[0].Text
 	if e := member[refusal](t, text, "error"); e.Code == "" || e.Message == "" {
 		t.Errorf("%s", text)

@@ -10,7 +10,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/jsoncheck"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -24,12 +23,26 @@ import (
 const maxNotes = 8
 
 // reading reads a call's arguments by the schema of its tool.
-type reading struct{ notes []string }
+type reading struct {
+	notes []string
+	// wrong are arguments of which nobody can say what they mean.
+	wrong []error
+	// strict is whether unknown arguments are refused: of a tool that removes something, since they
+	// could be a condition. leaves are arguments that are refused by any tool: see row.
+	strict bool
+	leaves []string
+	known  map[string][]string
+	// nulls are arguments that were null.
+	nulls []string
+}
 
 // note records that the argument at a place was read as something else than it was sent as.
-func (r *reading) note(place, sent, read string) {
+func (r *reading) note(place, sent, read string) { r.say("%s: %s was read as %s", place, sent, read) }
+
+// say adds a note.
+func (r *reading) say(format string, args ...any) {
 	if len(r.notes) < maxNotes {
-		r.notes = append(r.notes, fmt.Sprintf("%s: %s was read as %s", place, sent, read))
+		r.notes = append(r.notes, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -39,8 +52,20 @@ func (r *reading) value(value json.RawMessage, s *jsonschema.Schema, place strin
 	if s == nil || len(value) == 0 {
 		return value
 	}
-	if value[0] == '"' {
+	if len(s.Enum) > 0 {
+		return r.word(value, s, place)
+	}
+	switch kind := jsontext.Kind(value); {
+	case kind == "a text":
 		value = r.text(value, s, place)
+	case kind == "a number" && s.Type == "string" && s.Format == "":
+		r.note(place, "the number", "a text")
+		value = jsontext.MustEncode(string(value))
+	case s.Type == "boolean" && (string(value) == "1" || string(value) == "0"):
+		value = r.truth(string(value), place)
+	case kind == "an object" && s.Type == "array" && s.Items != nil && s.Items.Type == "object":
+		r.note(place, "the object", "a list of one")
+		value = jsontext.MustEncode([]json.RawMessage{value})
 	}
 	switch {
 	case s.Type == "object" && value[0] == '{':
@@ -53,31 +78,22 @@ func (r *reading) value(value json.RawMessage, s *jsonschema.Schema, place strin
 		for i, item := range items {
 			items[i] = r.value(item, s.Items, place+"/"+strconv.Itoa(i))
 		}
-		return jsontext.MustEncode(items)
+		return jsontext.MustEncode(orEmpty(items))
 	}
 	return value
 }
 
-// object reads the members of an object. A member that is null is absent, unless it may be any
-// value.
-func (r *reading) object(object json.RawMessage, s *jsonschema.Schema, place string) json.RawMessage {
-	list := jsontext.Members(object)
-	if list == nil || len(s.Properties) == 0 {
-		return object
+// truths are words for true and false.
+var truths = map[string]string{"true": "true", "yes": "true", "on": "true", "1": "true", "false": "false", "no": "false", "off": "false", "0": "false"}
+
+// truth reads a word as true or false, if it is one.
+func (r *reading) truth(text, place string) json.RawMessage {
+	read := truths[strings.ToLower(text)]
+	if read == "" {
+		return nil
 	}
-	read := make([]jsontext.Member, 0, len(list))
-	for _, m := range list {
-		p := s.Properties[m.Key]
-		if p != nil && p.Type != "" && string(m.Value) == "null" {
-			continue
-		}
-		at := core.Cut(m.Key)
-		if place != "" {
-			at = place + "/" + at
-		}
-		read = append(read, jsontext.Member{Key: m.Key, Value: r.value(m.Value, p, at)})
-	}
-	return jsontext.JoinMembers(read)
+	r.note(place, text, read)
+	return json.RawMessage(read)
 }
 
 // text reads a text for another type: the JSON of a list or an object, a number, true or false,
@@ -86,6 +102,12 @@ func (r *reading) text(value json.RawMessage, s *jsonschema.Schema, place string
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return value
+	}
+	switch {
+	case s.Format == "date-time":
+		return r.time(strings.TrimSpace(text), place)
+	case len(s.Examples) > 0:
+		return r.example(text, s, place)
 	}
 	text = strings.TrimSpace(text)
 	inside := json.RawMessage(text)
@@ -112,21 +134,37 @@ func (r *reading) text(value json.RawMessage, s *jsonschema.Schema, place string
 		}
 	case s.Type == "number" && sound && jsontext.Kind(inside) == "a number":
 		return as(inside, "a number")
-	case s.Type == "boolean" && (strings.EqualFold(text, "true") || strings.EqualFold(text, "false")):
-		return as(json.RawMessage(strings.ToLower(text)), "true or false")
+	case s.Type == "boolean":
+		if read := r.truth(text, place); read != nil {
+			return read
+		}
 	}
 	return value
 }
 
-// splitTexts are the texts of a list that is written as "a, b". It is nil for what isn't such a
-// list: an empty text, an empty item, or the beginning of JSON.
+// splitTexts are the texts of a list that is written as "a, b", on several lines, or as "['a', 'b']". It
+// is nil for what isn't such a list: an empty text, an empty item, or the beginning of other JSON.
 func splitTexts(text string) []string {
+	quoted := strings.HasPrefix(text, "['") && strings.HasSuffix(text, "']") && !strings.ContainsAny(text, `"\\`)
+	if quoted {
+		text = text[1 : len(text)-1]
+	}
 	if text == "" || strings.ContainsAny(text[:1], `[{"`) {
 		return nil
 	}
-	list := strings.Split(text, ",")
+	list := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	if len(list) == 1 {
+		list = strings.Split(text, ",")
+	}
 	for i, item := range list {
-		if list[i] = strings.TrimSpace(item); list[i] == "" {
+		item = strings.TrimSpace(item)
+		if quoted {
+			if len(item) < 2 || strings.Count(item, "'") != 2 || item[0] != '\'' || item[len(item)-1] != '\'' {
+				return nil
+			}
+			item = item[1 : len(item)-1]
+		}
+		if list[i] = item; item == "" {
 			return nil
 		}
 	}

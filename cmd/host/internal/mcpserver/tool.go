@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -15,8 +16,12 @@ import (
 type tool struct {
 	row       row
 	described *mcp.Tool
-	// input is the schema of its arguments.
-	input *jsonschema.Schema
+	// input is the schema of its arguments, and inputs are the schemas of the arguments of each of
+	// its actions.
+	input  *jsonschema.Schema
+	inputs map[string]*jsonschema.Schema
+	// others are the operations of its detour.
+	others []*operation.Operation
 	// operations are its operations by action; "" is the operation of a tool without actions.
 	operations map[string]*operation.Operation
 	// fields are the arguments that it takes.
@@ -25,7 +30,7 @@ type tool struct {
 
 // newTool describes a tool.
 func newTool(r row, requests Requests) (*tool, error) {
-	t := &tool{row: r, operations: map[string]*operation.Operation{}}
+	t := &tool{row: r, operations: map[string]*operation.Operation{}, inputs: map[string]*jsonschema.Schema{}}
 	actions := r.actions
 	if len(actions) == 0 {
 		actions = []action{{"", r.operation}}
@@ -41,9 +46,15 @@ func newTool(r row, requests Requests) (*tool, error) {
 		notes.ReadOnlyHint = notes.ReadOnlyHint && o.ReadOnly
 		notes.IdempotentHint = notes.IdempotentHint && o.Idempotent
 		*notes.DestructiveHint = *notes.DestructiveHint || o.Destructive
-		if err := addRequest(in, requests, o.In(), i == 0); err != nil {
+		if err := t.addRequest(in, requests, o.In(), i == 0); err != nil {
 			return nil, err
 		}
+		own := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+		if err := t.addRequest(own, requests, o.In(), true); err != nil {
+			return nil, err
+		}
+		t.addOwn(own)
+		t.inputs[a.name] = own
 		if len(r.actions) > 0 || o.Job != "" || o.Out() == reflect.TypeFor[core.Memory]() || o.Out() == reflect.TypeFor[operation.Memory]() {
 			continue // the result depends on the action or on whether a job does it, or every tool would repeat two dozen members
 		}
@@ -51,22 +62,30 @@ func newTool(r row, requests Requests) (*tool, error) {
 			return nil, err
 		}
 	}
+	for _, name := range r.others {
+		o, err := operation.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		t.others = append(t.others, &o)
+	}
 	if notes.ReadOnlyHint { // it implies the others
 		notes.IdempotentHint, notes.DestructiveHint = false, nil
-	}
-	for _, name := range r.leaves {
-		delete(in.Properties, name)
 	}
 	t.addOwn(in)
 	for name := range in.Properties {
 		t.fields = append(t.fields, name)
 	}
 	slices.Sort(t.fields)
-	closed := &jsonschema.Schema{Not: &jsonschema.Schema{}}
-	in.AdditionalProperties = closed
 	t.input = in
-	t.described = &mcp.Tool{Name: r.name, Description: r.doc, InputSchema: in, OutputSchema: topLevel(out), Annotations: notes}
+	t.described = &mcp.Tool{Name: r.name, Description: r.doc, InputSchema: t.shown(), OutputSchema: topLevel(out), Annotations: notes}
 	return t, nil
+}
+
+// destroys reports whether it may remove something.
+func (t *tool) destroys() bool {
+	hint := t.described.Annotations.DestructiveHint
+	return hint != nil && *hint
 }
 
 // The arguments that tools have besides their operations' requests.
@@ -75,6 +94,7 @@ const (
 	idArg     = "id" // of an operation's request, for the argument that chooses the operation
 	tokenArg  = "page_token"
 	offsetArg = "content_offset"
+	detailArg = "detail"
 )
 
 // addOwn adds the tool's own arguments, which no operation has.
@@ -101,24 +121,45 @@ func (t *tool) addOwn(in *jsonschema.Schema) {
 	if t.row.text != "" {
 		in.Properties[offsetArg] = &jsonschema.Schema{Type: "integer", Minimum: new(float64)}
 	}
+	if len(t.row.brief) > 0 {
+		in.Properties[detailArg] = &jsonschema.Schema{Type: "string", Enum: []any{briefDetail, fullDetail}}
+	}
+	for name, p := range in.Properties {
+		if p.Description == "" {
+			refine(t.row.name, name, p)
+		}
+	}
+}
+
+// shown is the schema of its arguments without the ones that few calls need.
+func (t *tool) shown() *jsonschema.Schema {
+	in := *t.input
+	in.Properties = maps.Clone(in.Properties)
+	for _, name := range rare()[t.row.name] {
+		delete(in.Properties, name)
+	}
+	return &in
 }
 
 // addRequest adds the fields of an operation's request. In a tool with several operations,
 // a field is required if all of them require it.
-func addRequest(in *jsonschema.Schema, requests Requests, t reflect.Type, first bool) error {
-	s, err := requests.Schema(t, true)
+func (t *tool) addRequest(in *jsonschema.Schema, requests Requests, request reflect.Type, first bool) error {
+	s, err := requests.Schema(request, true)
 	if err != nil {
 		return err
 	}
 	for name, p := range s.Properties {
-		if in.Properties[name] == nil {
+		if in.Properties[name] == nil && !slices.Contains(t.row.leaves, name) {
 			in.Properties[name] = argument(name, p)
+			refine(t.row.name, name, in.Properties[name])
 		}
 	}
 	if first {
 		in.Required = s.Required
 	}
-	in.Required = slices.DeleteFunc(in.Required, func(name string) bool { return !slices.Contains(s.Required, name) })
+	in.Required = slices.DeleteFunc(in.Required, func(name string) bool {
+		return !slices.Contains(s.Required, name) || slices.Contains(t.row.may, name)
+	})
 	return nil
 }
 
@@ -132,7 +173,7 @@ func argument(name string, s *jsonschema.Schema) *jsonschema.Schema {
 	case name == "metadata" || name == "state":
 		return &jsonschema.Schema{Type: "object"}
 	}
-	return &jsonschema.Schema{Description: "any JSON value"}
+	return &jsonschema.Schema{}
 }
 
 // terse removes from an argument's schema what a model needn't know or clients can't read:
