@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
@@ -120,6 +121,16 @@ func (c *Certificate) Start() error { return c.config.ManageAsync(c.ctx, []strin
 // Get is the certificate for a handshake: it fits [tls.Config.GetCertificate].
 func (c *Certificate) Get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.config.GetCertificate(hello)
+}
+
+// Expires is when the certificate expires; zero until one was obtained.
+func (c *Certificate) Expires() (at time.Time) {
+	for _, have := range c.cache.AllMatchingCertificates(c.name) {
+		if have.Leaf.NotAfter.After(at) {
+			at = have.Leaf.NotAfter
+		}
+	}
+	return at
 }
 
 // Covers reports whether the certificate is for a host.

@@ -78,6 +78,9 @@ func TestCertificate_IsObtained(t *testing.T) {
 		return c
 	}
 	c := open()
+	if at := c.Expires(); !at.IsZero() {
+		t.Errorf("before there is one, it expires at %s", at)
+	}
 	server := &http.Server{
 		Handler:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.Get, NextProtos: []string{Protocol}}, ErrorLog: log.New(io.Discard, "", 0),
@@ -101,6 +104,9 @@ func TestCertificate_IsObtained(t *testing.T) {
 	first := a.TLS.PeerCertificates[0]
 	if a.ProtoMajor != 2 || first.VerifyHostname(name) != nil || !c.Covers("Host.example.org") || c.Covers("example.org") || c.Name() != name {
 		t.Errorf("it is for %v over %s", first.DNSNames, a.Proto)
+	}
+	if at := c.Expires(); !at.Equal(first.NotAfter) {
+		t.Errorf("it expires at %s, want %s", at, first.NotAfter)
 	}
 	must(t, c.Close())
 	must(t, c.Close())

@@ -95,6 +95,12 @@ func (f *Files) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current.Load(), nil
 }
 
+// Expires is when the certificate expires that is shown now.
+func (f *Files) Expires() time.Time {
+	f.readAgain()
+	return f.current.Load().Leaf.NotAfter
+}
+
 // Covers reports whether the certificate is for a host, a name or an IP address.
 func (f *Files) Covers(host string) bool { return f.current.Load().Leaf.VerifyHostname(host) == nil }
 

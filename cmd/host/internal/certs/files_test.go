@@ -62,11 +62,17 @@ func (w *watched) shows(t *testing.T, want *x509.Certificate) bool {
 // TestFiles_AreReadAgain when they changed, at most once in a while.
 func TestFiles_AreReadAgain(t *testing.T) {
 	w, first := open(t)
+	if got := w.Expires(); !got.Equal(first.NotAfter) {
+		t.Errorf("it expires at %s", got)
+	}
 	second := pair(t, w.cert, w.key, 2000*time.Hour, "host.example.org")
 	if !w.shows(t, first) {
 		t.Error("they are read at each handshake")
 	}
 	w.clock.Advance(lookEvery)
+	if got := w.Expires(); !got.Equal(second.NotAfter) {
+		t.Errorf("the renewed one expires at %s", got)
+	}
 	if !w.shows(t, second) || len(w.reports) != 1 || w.reports[0] != nil {
 		t.Errorf("the renewed one isn't shown: %v", w.reports)
 	}

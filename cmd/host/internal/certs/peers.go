@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
@@ -54,6 +55,9 @@ func OpenPeers(folder string, report func(error)) (*Peers, error) {
 	}
 	return p, nil
 }
+
+// Expires is when this host's own certificate expires.
+func (p *Peers) Expires() time.Time { return p.files.Expires() }
 
 func peersInvalid(folder string, err error) error {
 	return sdk.Errorf(sdk.Invalid, "tls_invalid", "%s can't be used: %w", folder, err).

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -91,12 +90,7 @@ func (d *Distant) ended(ctx context.Context, o *operation.Operation, j *job.Job)
 		if j.Status == job.StatusFailed && j.Failure != nil {
 			return d.failed(o, j)
 		}
-		code := sdk.Internal
-		if j.Status == job.StatusCancelled {
-			code = sdk.Cancelled
-		}
-		return nil, sdk.Errorf(code, j.Reason, "job %s: %s", j.ID, cmp.Or(j.Message, j.Reason)).
-			WithHint("look at the job").WithAction("jobs show", "job", j.ID)
+		return nil, job.EndError(j.ID, j.Status, j.Reason, j.Message, j.Failure)
 	}
 	if !runs {
 		return d.result(o, j.Result)

@@ -47,8 +47,10 @@ func CancelPath(call string) string { return "/calls/" + call + "/cancel" }
 // Problem is an error in the form of RFC 9457.
 type Problem struct {
 	// Type is "urn:reflectory:problem:" and Code.
-	Type   string `json:"type"`
-	Title  string `json:"title"`
+	Type string `json:"type"`
+	// Title is the error's class in words.
+	Title string `json:"title"`
+	// Status is the HTTP status.
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	// Code is the error's reason, as on the command line.

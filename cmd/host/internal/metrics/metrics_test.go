@@ -5,17 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/host"
@@ -45,7 +48,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) scrape() string {
 	b.T.Helper()
 	w := httptest.NewRecorder()
-	b.Handler(b.Host, func() int { return 3 }).ServeHTTP(w, httptest.NewRequestWithContext(b.T.Context(), http.MethodGet, "/metrics", nil))
+	b.Handler(b.Host, map[string]func() time.Time{"server": func() time.Time { return coretest.Epoch().Add(time.Hour) }}, func() int { return 3 }).ServeHTTP(w, httptest.NewRequestWithContext(b.T.Context(), http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusOK {
 		b.T.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -327,6 +330,8 @@ var named = regexp.MustCompile(`\b(?:reflectory|process|go)_[a-z_]+`)
 // scrape answers to that file, for promtool.
 func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 	b := newBench(t)
+	b.Token()
+	b.File("data/"+host.BackupMark, "")
 	everything(b, 1)
 	text := b.scrape()
 	there := map[string]bool{}
@@ -361,6 +366,15 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 			t.Errorf("%s is named, and there is no such metric", name)
 		}
 	}
+	alerts, err := os.ReadFile("../../../../deploy/alerts.yml")
+	b.Must(err)
+	manual, err := os.ReadFile("../../../../docs/operations.md")
+	b.Must(err)
+	for _, found := range regexp.MustCompile(`(?m)- alert: (\w+)$`).FindAllStringSubmatch(string(alerts), -1) {
+		if !strings.Contains(string(manual), "`"+found[1]+"`") {
+			t.Errorf("docs/operations.md doesn't say what to do when %s fires", found[1])
+		}
+	}
 	if len(queries) < 30 {
 		t.Errorf("only %d metrics are named", len(queries))
 	}
@@ -368,6 +382,63 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestMetrics_ShowWhatNeedsAnOperator: when tokens and certificates expire, when the last backup was
+// taken, and how much space there is. What doesn't exist, or can't be read, isn't shown.
+func TestMetrics_ShowWhatNeedsAnOperator(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0)
+	ends := func(at time.Time) func() time.Time { return func() time.Time { return at } }
+	none, failed := map[string]float64{}, errors.New("failed")
+	for _, c := range []struct {
+		name         string
+		certificates map[string]func() time.Time
+		token        time.Time
+		tokenErr     error
+		backup       time.Time
+		known        bool
+		diskErr      error
+		want         map[string]float64
+	}{
+		{name: "nothing is known", diskErr: failed, want: none},
+		{name: "a certificate", certificates: map[string]func() time.Time{"server": ends(at)}, diskErr: failed, want: map[string]float64{"reflectory_certificate_expiry_timestamp_seconds server": 1_800_000_000}},
+		{
+			name: "certificates of both kinds", certificates: map[string]func() time.Time{"server": ends(at), "peers": ends(at.Add(time.Minute))}, diskErr: failed,
+			want: map[string]float64{"reflectory_certificate_expiry_timestamp_seconds server": 1_800_000_000, "reflectory_certificate_expiry_timestamp_seconds peers": 1_800_000_060},
+		},
+		{name: "a certificate that isn't there yet", certificates: map[string]func() time.Time{"server": ends(time.Time{})}, diskErr: failed, want: none},
+		{name: "a token", token: at, diskErr: failed, want: map[string]float64{"reflectory_token_expiry_timestamp_seconds": 1_800_000_000}},
+		{name: "tokens that can't be read", token: at, tokenErr: failed, diskErr: failed, want: none},
+		{name: "a backup", backup: at, known: true, diskErr: failed, want: map[string]float64{"reflectory_last_backup_timestamp_seconds": 1_800_000_000}},
+		{name: "no backup", known: true, diskErr: failed, want: map[string]float64{"reflectory_last_backup_timestamp_seconds": 0}},
+		{name: "a backup of which nothing is known", backup: at, diskErr: failed, want: none},
+		{name: "a disk", want: map[string]float64{"reflectory_data_available_bytes": 10, "reflectory_data_size_bytes": 40}},
+	} {
+		g := &upkeepGauges{
+			c.certificates, func(context.Context) (time.Time, error) { return c.token, c.tokenErr },
+			func() (time.Time, bool) { return c.backup, c.known }, func() (uint64, uint64, error) { return 10, 40, c.diskErr },
+		}
+		if got := values(g); !maps.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestMetrics_ShowTheNextTokenThatExpires, and the space of the data folder's disk.
+func TestMetrics_ShowTheNextTokenThatExpires(t *testing.T) {
+	b := newBench(t)
+	if text := b.scrape(); strings.Contains(text, "\nreflectory_token_expiry") || strings.Contains(text, "\nreflectory_last_backup") {
+		t.Error("there is a gauge of no token, or of the backups of no store in a folder")
+	}
+	b.Token()
+	b.File("data/"+host.BackupMark, "")
+	b.Must(os.Chtimes(b.File("data/"+host.BackupMark, ""), time.Time{}, time.Unix(1_700_000_000, 0)))
+	b.want(`reflectory_last_backup_timestamp_seconds 1.7e+09`, `reflectory_certificate_expiry_timestamp_seconds{use="server"} `+
+		strconv.FormatFloat(float64(coretest.Epoch().Add(time.Hour).Unix()), 'g', -1, 64), `reflectory_token_expiry_timestamp_seconds `+
+		strconv.FormatFloat(float64(coretest.Epoch().Add(access.DefaultLifetime).Unix()), 'g', -1, 64))
+	if !regexp.MustCompile(`\nreflectory_data_size_bytes [1-9]`).MatchString(b.scrape()) {
+		t.Error("the data folder's disk has no size")
 	}
 }
 

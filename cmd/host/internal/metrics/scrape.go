@@ -15,19 +15,28 @@ import (
 	"github.com/reflectory/reflectory/core/plugin"
 )
 
-// Handler answers a scrape with what was counted, and with how the host is now. Streams
-// counts the streams of events that are followed.
-func (m *Metrics) Handler(h *host.Host, streams func() int) http.Handler {
+// Handler answers a scrape with what was counted, and with how the host is now. Expiries are
+// when its server's certificates expire, by what they are for. Streams counts the streams of events that
+// are followed.
+func (m *Metrics) Handler(h *host.Host, expiries map[string]func() time.Time, streams func() int) http.Handler {
 	now := prometheus.NewRegistry()
 	now.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Namespace: namespace, Name: "store_commits_total", Help: "Commits of the store since it was opened.",
 		}, func() float64 { return float64(h.Databases.Commits()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "store_state", Help: "1 if the store takes writes, 0 after its disk refused one or is full.",
+		}, func() float64 {
+			if h.Storage.Failed() != nil {
+				return 0
+			}
+			return 1
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "sse_subscribers", Help: "Streams of events that are followed.",
 		}, func() float64 { return float64(streams()) }),
 		&pluginGauges{h.Databases.PluginInstances}, &memoryGauge{count: h.Databases.MemoryStates}, &jobGauges{h.Databases.JobCounts, h.Databases.OldestJobs},
-		&databaseGauges{h.Databases.Stats},
+		&databaseGauges{h.Databases.Stats}, &upkeepGauges{expiries, h.Access.NextExpiry, h.Storage.LastBackup, h.Storage.DiskSpace},
 	)
 	return promhttp.HandlerFor(prometheus.Gatherers{m.registry, now}, promhttp.HandlerOpts{})
 }

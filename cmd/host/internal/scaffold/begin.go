@@ -57,7 +57,7 @@ func begin(dir string, later []string, parts ...func(content map[string][]byte) 
 	for _, name := range slices.AppendSeq(later, maps.Keys(content)) {
 		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
 			return nil, sdk.Errorf(sdk.Conflict, "file_there", "%s is there already", filepath.Join(dir, filepath.FromSlash(name))).
-				WithHint("begin the project in a new folder")
+				WithHint("begin the project in a new folder: reflectory init NAME")
 		}
 	}
 	return writeAll(dir, content)

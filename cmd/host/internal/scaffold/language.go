@@ -68,7 +68,7 @@ func Languages() []Language {
 		},
 		{
 			Name: "go", Runtimes: []string{process, wasm}, title: "Go",
-			needs: "Go 1.26, and a checkout of Reflectory", build: "make",
+			needs: "Go 1.26", build: "make",
 			files: []file{{"main.go", "the plugin"}, {"main_test.go", "the contract and the fixtures, in `go test`"}},
 		},
 		{

@@ -32,6 +32,11 @@ const (
 	firstVersion   = "0.1.0"
 	// defaultPublisher is the publisher of a plugin whose name has none.
 	defaultPublisher = "local"
+	// sdkVersion is the version of the module sdk that a plugin in Go requires, and the one that
+	// this module's go.mod requires.
+	sdkVersion = "v0.1.0"
+	// sdkPublished is whether that version can be downloaded: with its release, this becomes true.
+	sdkPublished = false
 )
 
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z][a-z0-9-]{0,63}/)?[a-z][a-z0-9-]{0,63}$`) })
@@ -45,19 +50,18 @@ type Options struct {
 	// Dir is the folder to write, which must be empty if it exists. "" is a folder with
 	// the plugin's name in the working folder.
 	Dir string
-	// SDK is the folder of a checkout of Reflectory, which a plugin in Go is built with.
-	// Without it the plugin can't be built yet: see [Options.Lacks].
+	// SDK is the folder of a checkout of Reflectory, whose sdk a plugin in Go is built with instead
+	// of the published one. It is needed until that is published: see [Options.Lacks].
 	SDK string
 }
 
-// Lacks is what a plugin needs, in addition to its compiler, before it can be built; "" is
+// Lacks is a line on what a plugin needs, in addition to its compiler, before it can be built; "" is
 // nothing.
 func (o Options) Lacks() string {
-	if o.Language != "go" || o.SDK != "" {
+	if o.Language != "go" || o.SDK != "" || sdkPublished {
 		return ""
 	}
-	return "Reflectory's Go module isn't published yet. The build fails until go.mod names a checkout\n" +
-		"of it: `go mod edit -replace github.com/reflectory/reflectory=DIR`, or `plugin new --sdk DIR`."
+	return "Reflectory's sdk " + sdkVersion + " isn't published yet: to build the plugin, write it with --sdk and a checkout of Reflectory."
 }
 
 // project is the data of the templates.
@@ -70,7 +74,7 @@ type project struct {
 	Build                   string
 	Files                   []file
 	Host                    string
-	SDK                     string
+	SDK, SDKVersion         string
 }
 
 // Write writes a new plugin, and returns its folder and the files in it, sorted.
@@ -110,7 +114,7 @@ func newProject(o Options, l Language, runtime string) (project, error) {
 		Name: name, FullName: publisher + "/" + name, Version: firstVersion,
 		Runtime: runtime, Entry: l.entry(name, runtime),
 		Capabilities: l.capabilities, Limits: l.limits, Grant: l.grant,
-		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files, Host: l.host,
+		Title: l.title, Needs: l.needs, Note: l.note, Build: l.build, Files: l.files, Host: l.host, SDKVersion: sdkVersion,
 	}
 	if lacks := o.Lacks(); lacks != "" {
 		p.Note = lacks
@@ -122,9 +126,10 @@ func newProject(o Options, l Language, runtime string) (project, error) {
 	if err != nil {
 		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "--sdk: %w", err)
 	}
-	if _, err := os.Stat(filepath.Join(sdkDir, "sdk", "doc.go")); err != nil {
-		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "%s isn't a checkout of Reflectory: %w", sdkDir, err).
-			WithHint("give the folder that contains Reflectory's go.mod")
+	sdkDir = filepath.Join(sdkDir, "sdk")
+	if _, err := os.Stat(filepath.Join(sdkDir, "go.mod")); err != nil {
+		return p, sdk.Errorf(sdk.Invalid, "sdk_invalid", "%s isn't a checkout of Reflectory: %w", filepath.Dir(sdkDir), err).
+			WithHint("give the folder that contains Reflectory's go.work")
 	}
 	p.SDK = filepath.ToSlash(sdkDir)
 	return p, nil

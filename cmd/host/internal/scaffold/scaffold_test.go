@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"go/format"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/scaffold"
-	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/sdktest"
@@ -95,25 +93,6 @@ func TestEachTemplateIsWhole(t *testing.T) {
 			}
 		}
 	})
-}
-
-// The plugin in Go passes its own test, which runs the conformance kit.
-func TestTheGoTemplatePassesItsOwnTest(t *testing.T) {
-	coretest.Long(t)
-	root, err := filepath.Abs("../../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, _ := begin(t, scaffold.Options{Name: "acme/no-spam", Language: "go", SDK: root})
-	if err := coretest.OfflineModule(dir, root); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "./...")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 func TestWhatCannotBeBegunIsRefused(t *testing.T) {

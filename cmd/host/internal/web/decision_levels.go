@@ -46,7 +46,7 @@ func comparedIn(d *operation.Decision) (list []compared) {
 			if c.LimitName != "" {
 				needs += ", the " + words(c.LimitName)
 			}
-			by.Rows = append(by.Rows, comparedRow{words(c.Name), quantity(c.Value), needs, c.Holds})
+			by.Rows = append(by.Rows, comparedRow{termFor(c.Name).Word, quantity(c.Value), needs, c.Holds})
 		}
 		left -= len(by.Rows)
 		list = append(list, by)
@@ -60,7 +60,7 @@ func comparedIn(d *operation.Decision) (list []compared) {
 		own.By = fmt.Sprintf("The gate’s own conditions: not met, so instead of %s it decided %s", made.Intended, made.Verdict)
 	}
 	for _, c := range made.Conditions {
-		own.Rows = append(own.Rows, comparedRow{words(c.Name), quantity(c.Have), "≥ " + quantity(c.Need), c.Met})
+		own.Rows = append(own.Rows, comparedRow{termFor(c.Name).Word, quantity(c.Have), "≥ " + quantity(c.Need), c.Met})
 	}
 	return append(list, own)
 }
@@ -158,6 +158,23 @@ func quantity(n float64) string {
 		text += "0"
 	}
 	return sign + text
+}
+
+// namedIn are the terms that a decision's page names, for its list that explains them.
+func namedIn(d *operation.Decision) (list []operation.Term) {
+	names := map[string]bool{}
+	for _, m := range d.Matches {
+		for _, c := range m.Comparisons {
+			names[c.Name] = true
+		}
+	}
+	for _, t := range operation.Terms() {
+		gated := d.Gate != nil && slices.Contains([]string{"q", "react", "graph", "omega", "utility", "confidence"}, t.Name)
+		if gated || names[t.Name] {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // referencesOf are the references of the lanes of a decision of the gate, as many as a reader looks

@@ -46,7 +46,9 @@ type decisionsData struct {
 	Filter operation.DecisionList `json:"filter"`
 	Points []choice               `json:"-"`
 	Rows   []decidedRow           `json:"-"`
-	Next   string                 `json:"-"`
+	// Terms explain the names in the rows.
+	Terms []operation.Term `json:"-"`
+	Next  string           `json:"-"`
 }
 
 // decidedRow is a decision in the list, with its outcome as a tag.
@@ -69,6 +71,11 @@ func loadDecisions(v *visit) (*content, error) {
 	for _, one := range d.Items {
 		outcome, rest := outcomeOf(one.Output, one.Failure)
 		d.Rows = append(d.Rows, decidedRow{one, outcome, rest})
+		for _, t := range operation.Terms() {
+			if _, named := one.Output[t.Name]; named && !slices.Contains(d.Terms, t) {
+				d.Terms = append(d.Terms, t)
+			}
+		}
 	}
 	if d.NextPageToken != "" {
 		d.Next = v.with("page_token", d.NextPageToken)
@@ -92,7 +99,7 @@ func outcomeOf(output map[string]any, failure *core.ErrorInfo) (tag, string) {
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(output)) {
 		if name != main {
-			rest = append(rest, name+" "+plain(output[name]))
+			rest = append(rest, termFor(name).Word+" "+plain(output[name]))
 		}
 	}
 	t := tagOf(plain(output[main]))
@@ -144,6 +151,8 @@ type decisionData struct {
 	// Compared are all numbers with what they had to be.
 	Levels   *chart.Chart `json:"-"`
 	Compared []compared   `json:"-"`
+	// Terms explain what the page names.
+	Terms []operation.Term `json:"-"`
 	// References are what the evidence is from.
 	References []string `json:"-"`
 	// Memory is the memory that the decision is about, if it is about one, and MemoryTitle its
@@ -181,7 +190,7 @@ func loadDecision(v *visit) (*content, error) {
 	if whole, err := jsontext.Print(found); err == nil {
 		d.Record = v.long(string(whole), "/decisions/"+url.PathEscape(found.ID)+"/record")
 	}
-	d.Levels, d.Compared, d.References = levelsOf(found), comparedIn(found), referencesOf(found)
+	d.Levels, d.Compared, d.Terms, d.References = levelsOf(found), comparedIn(found), namedIn(found), referencesOf(found)
 	return &content{Title: fmt.Sprintf("%s: %s", found.Point, d.Outcome.Text), Crumbs: []crumb{{"Decisions", "/decisions"}}, Data: d}, nil
 }
 

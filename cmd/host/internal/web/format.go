@@ -153,7 +153,7 @@ var tags = map[string]string{
 	"passed": "ok", "exhausted": "warn", "raised": "warn", "error": "bad", "cancelled": "", "running": "info", "interrupted": "warn",
 	"queued": "", "completed": "ok", "failed": "bad",
 	"active": "ok", "open": "info", "cooling": "warn", "revalidate": "warn", "revalidate_pending": "warn", "promoted": "violet", "archived": "", "superseded": "", "rejected": "bad", "purged": "bad",
-	"success": "ok", "partial": "warn", "failure": "bad", "promote": "violet", "retain": "ok", "obsolete": "warn",
+	"success": "ok", "partial": "warn", "failure": "bad", "promote": "violet", "demote": "warn", "retain": "ok", "obsolete": "warn",
 	"allow": "ok", "deny": "bad", "escalate": "warn", "defer": "info", "ready": "ok", "valid": "ok", "invalid": "bad", "applied": "ok", "planned": "info", "undone": "",
 	"expired": "", "revoked": "bad",
 }

@@ -38,7 +38,7 @@ func TestJobs_FoldTheHostsOwn(t *testing.T) {
 		want string
 		link string
 	}{
-		"nothing":                           {func(*site) {}, "/jobs", 0, 0, "No job fits here", ""},
+		"nothing":                           {func(*site) {}, "/jobs", 0, 0, "No job yet", ""},
 		"one is no group":                   {func(s *site) { s.revalidated(1) }, "/jobs", 1, 0, "revalidate", ""},
 		"two":                               {func(s *site) { s.revalidated(2) }, "/jobs", 0, 1, "2 × revalidate", list},
 		"more than a page":                  {func(s *site) { s.revalidated(60) }, "/jobs", 0, 1, "60 × revalidate", list},

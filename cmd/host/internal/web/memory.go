@@ -303,7 +303,7 @@ func (d *memoriesData) recall(v *visit) error {
 			return err
 		}
 	}
-	d.Found = &operation.Recalled{RecallResult: &core.RecallResult{Memories: []core.Recalled{}}}
+	d.Found = &operation.Recalled{RecallResult: &core.RecallResult{Memories: []core.Recalled{}, NothingRelevant: true}}
 	for _, at := range places[:min(len(places), maxPlaces)] {
 		at.States, at.Kinds = d.Filter.States, d.Filter.Kinds
 		found, err := call[operation.Recalled](v, "memory_recall", &core.RecallRequest{Query: d.Query, Limit: memory.MaxRecall, RecallFilter: at})
@@ -311,6 +311,7 @@ func (d *memoriesData) recall(v *visit) error {
 			return err
 		}
 		d.Found.Memories = append(d.Found.Memories, found.Memories...)
+		d.Found.NothingRelevant = d.Found.NothingRelevant && found.NothingRelevant
 		d.Found.EmbeddingFailure = cmp.Or(d.Found.EmbeddingFailure, found.EmbeddingFailure)
 	}
 	slices.SortStableFunc(d.Found.Memories, func(a, b core.Recalled) int { return cmp.Compare(b.Score, a.Score) })

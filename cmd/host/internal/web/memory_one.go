@@ -52,7 +52,7 @@ var timeIn = core.Pattern(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 // reasonsOf are the lines of an explanation, with the page's words and times.
 func reasonsOf(why []string) (list []reason) {
 	for _, text := range why {
-		one := reason{Before: strings.ReplaceAll(text, "ttl_score", "score")}
+		one := reason{Before: operation.InWords(text)}
 		if at := timeIn().FindStringIndex(one.Before); at != nil {
 			if t, err := time.Parse(time.RFC3339, one.Before[at[0]:at[1]]); err == nil {
 				one = reason{one.Before[:at[0]], t, one.Before[at[1]:]}
@@ -212,10 +212,13 @@ func lifeOf(history []journal.Entry) []lifeStep {
 		if made, ok := journal.As[journal.MemoryPromoted](entry); ok {
 			step.Text, step.Class, step.Knowledge = "became knowledge", tags[string(core.StatePromoted)], made.KnowledgeID
 		}
+		if made, ok := journal.As[journal.KnowledgeDemoted](entry); ok {
+			step.Text, step.Class, step.Knowledge = "no longer knowledge", "warn", made.KnowledgeID
+		}
 		if moved, ok := journal.As[journal.MemoryTransitioned](entry); ok {
 			step.Text = fmt.Sprintf("%s → %s", moved.Before, moved.After)
 			step.Class = tags[string(moved.After)]
-			step.Note = fmt.Sprintf("score %s, by %s", score(moved.TTLScore), words(moved.Cause))
+			step.Note = fmt.Sprintf("retention score %s, by %s", score(moved.TTLScore), words(moved.Cause))
 		}
 		step.dream(entry)
 		steps = append(steps, step)

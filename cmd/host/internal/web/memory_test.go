@@ -69,7 +69,7 @@ func TestMemory_ShowsWhyItIsThere(t *testing.T) {
 			t.Errorf("the page lacks %q: %s", want, text)
 		}
 	}
-	for _, raw := range []string{"hit_rate", "ttl_score", "00Z", "-0.0"} {
+	for _, raw := range []string{"hit_rate", "ttl_score of", "ttl_score 0", "00Z", "-0.0"} {
 		if strings.Contains(text, raw) {
 			t.Errorf("the page says %q", raw)
 		}

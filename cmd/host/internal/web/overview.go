@@ -63,6 +63,8 @@ type overviewData struct {
 	Latest    []latestRun    `json:"latest_runs"`
 	Jobs      *jobsView      `json:"jobs,omitempty"`
 	Live      string         `json:"-"`
+	// Begin are the first steps, on a host on which nothing has happened.
+	Begin []emptyState `json:"-"`
 }
 
 // figure is a number, with its parts and its history.
@@ -143,6 +145,9 @@ func loadOverview(v *visit) (*content, error) {
 		}
 	}
 	d.interrupted(runs)
+	if d.Namespace == "" && len(runs) == 0 && d.Turns.Ended == 0 && d.Memory != nil && d.Memory.Memories == 0 {
+		d.Begin = beginnings()
+	}
 	return &content{Title: "Overview", Data: d}, nil
 }
 

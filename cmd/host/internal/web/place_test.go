@@ -62,8 +62,8 @@ func TestPages_OpenWhereSomethingIs(t *testing.T) {
 		"of the fullest that somebody may see":    {harbours, []string{operationtest.Here, elsewhere}, "/memory", []string{"Kiel", "Emden", elsewhere}, []string{"Husum"}},
 		"of the only one that somebody may see":   {harbours, []string{elsewhere}, "/memory", []string{"Husum"}, []string{"Kiel", operationtest.Here}},
 		"by words, in what somebody may see":      {harbours, []string{elsewhere}, "/memory?q=harbour", []string{"Husum"}, []string{"Kiel"}},
-		"nothing, where somebody may see nothing": {harbours, []string{"third/**"}, "/memory", []string{"No memory fits here"}, []string{"Kiel", "Husum"}},
-		"nothing, in an empty store":              {func(*site) {}, nil, "/memory", []string{"No memory fits here"}, nil},
+		"nothing, where somebody may see nothing": {harbours, []string{"third/**"}, "/memory", []string{"No memory yet"}, []string{"Kiel", "Husum"}},
+		"nothing, in an empty store":              {func(*site) {}, nil, "/memory", []string{"No memory yet"}, nil},
 		"plans":                                   {func(s *site) { harbours(s); s.Plan() }, nil, "/dream", []string{"planned"}, []string{"No pass was planned"}},
 		"plans, of the namespace that has some": {func(s *site) {
 			s.Plan()

@@ -10,7 +10,6 @@ import (
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/jsontext"
-	"github.com/reflectory/reflectory/core/memory"
 )
 
 // snapshotPages are the pages of the prompts of turns.
@@ -72,12 +71,10 @@ func categoryName(c inject.Category) string {
 type snapshotsData struct {
 	operation.Page[*inject.Snapshot]
 	Filter operation.SnapshotList `json:"filter"`
-	// Sessions are the caller's sessions.
-	Sessions []memory.Session `json:"-"`
-	Rows     []snapshotRow    `json:"-"`
-	Chars    *chart.Chart     `json:"-"`
-	Where    *places          `json:"-"`
-	Next     string           `json:"-"`
+	Rows   []snapshotRow          `json:"-"`
+	Chars  *chart.Chart           `json:"-"`
+	Where  *places                `json:"-"`
+	Next   string                 `json:"-"`
 }
 
 // snapshotRow is a snapshot in the list.
@@ -136,21 +133,11 @@ func loadSnapshots(v *visit) (*content, error) {
 	if d.Filter.Session != "" {
 		d.Chars = turnsChart(d.Items)
 	}
-	sessions, err := optional[operation.Page[memory.Session]](v, "session_list", &operation.SessionList{Owner: v.caller.Subject, Paging: operation.Paging{Limit: maxSessions}})
-	if err != nil {
-		return nil, err
-	}
-	if sessions != nil {
-		d.Sessions = sessions.Items
-	}
 	if d.NextPageToken != "" {
 		d.Next = v.with("page_token", d.NextPageToken)
 	}
 	return &content{Title: "Snapshots", Data: d}, nil
 }
-
-// maxSessions is how many sessions are offered.
-const maxSessions = 20
 
 // turnsChart draws the prompts of a session's turns, by category; nil for fewer than two
 // turns.

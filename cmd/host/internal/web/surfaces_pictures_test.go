@@ -9,63 +9,14 @@ import (
 	"image/color"
 	"image/png"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
-
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/host/operation"
-	"github.com/reflectory/reflectory/core/host/operation/operationtest"
-	"github.com/reflectory/reflectory/core/job"
 )
-
-// shot is a page of which pictures are made.
-type shot struct{ name, path, screens string }
-
-// shots are the pages of a site that somebody uses, each with the screens whose pictures the
-// documents have.
-func (s *site) shots() []shot {
-	s.T.Helper()
-	running, ended := s.demo()
-	memory, known, gated := s.Taught(core.OutcomeSuccess, 6), s.Promoted(), s.Waiting()
-	parts := s.tended()
-	s.agents()
-	plugins, plugin := s.called()
-	here := url.QueryEscape(operationtest.Here)
-	decisions := s.get("/decisions?format=json&point=gate").body
-	_, decision, _ := strings.Cut(decisions, `"id": "`)
-	decision, _, _ = strings.Cut(decision, `"`)
-	replay := s.post("/policies/replay", url.Values{"file": {"gate/candidate.yaml"}, "text": {candidate}}).Header.Get("Location")
-	pool, err := s.Host.Workers.NewPool(map[job.Type]job.Handler{job.Workflow: operation.Handlers(s.Host)[job.Workflow]})
-	s.Must(err)
-	_, err = pool.RunUntilIdle(s.Ctx)
-	s.Must(err)
-	return []shot{
-		{"overview", "/", "light dark 390"}, {"runs", "/runs?limit=12", "light"}, {"run", "/runs/" + ended, "light 390"}, {"run-running", "/runs/" + running.ID, ""},
-		{"run-unified", "/runs/" + ended + "?from=1&to=3&view=unified", ""}, {"memories", "/memory?namespace=" + here, "light"},
-		{"memory", memoryURL(memory), "light"}, {"memory-gated", memoryURL(gated), ""}, {"approvals", "/approvals", ""}, {"knowledge", "/knowledge?namespace=" + url.QueryEscape(known.Namespace), ""},
-		{"knowledge-one", knowledgeURL(known.ID), ""}, {"decisions", "/decisions", "light"}, {"decision", decisionURL(decision), "dark"}, {"policies", "/policies", ""}, {"replay", replay, ""},
-		{"jobs", "/jobs", "light"}, {"dreams", "/dream?namespace=" + here, "light"}, {"dream", "/dream/" + parts.pass, "dark"}, {"dream-plan", "/dream/" + parts.plan, ""},
-		{"conflicts", "/dream/conflicts?namespace=" + here, ""}, {"snapshots", "/snapshots?namespace=" + here + "&session=harbour", "light"}, {"snapshot", "/snapshots/" + parts.turns[1], "light"},
-		{"sessions", "/sessions", ""}, {"session", "/sessions/ben-1", ""}, {"snapshot-diff", "/snapshots/" + parts.turns[2] + "/diff", ""}, {"plugins", plugins, "light"}, {"plugin", plugin, "light"}, {"plugin-uncalled", "/plugins/acme/house-style", ""}, {"audit", "/audit", "light"},
-		{"audit-stream", "/audit/entries?stream=namespace/" + here, ""}, {"search", "/search?q=harbour", "light"}, {"settings", "/settings", "light"}, {"governance", governanceURL(operationtest.Here), "light"},
-		{"question", "/dream/" + parts.pass + "/undo", ""}, {"none-such", "/runs/none-such", ""}, {"sign-in", "/login", "light"},
-	}
-}
-
-// candidate is a policy of the gate's that would have kept what was promoted.
-const candidate = `rule:
-  match:
-    - condition: uses >= 100
-      output: '{"verdict": "promote", "confidence": 1.0, "reason": "used very often"}'
-    - output: '{"verdict": "retain", "confidence": 0.9, "reason": "not used often enough"}'
-`
 
 // screens are what pictures are of.
 var screens = map[string]screen{
@@ -77,7 +28,7 @@ var screens = map[string]screen{
 // REFLECTORY_PAGE they are only of the pages whose names begin with it.
 func TestScreenshots(t *testing.T) {
 	folder := cmp.Or(os.Getenv("REFLECTORY_SCREENSHOTS"), t.TempDir())
-	b := browse(t)
+	b := newLife(t)
 	b.Must(os.MkdirAll(folder, 0o755))
 	for _, shot := range b.shots() {
 		if !strings.HasPrefix(shot.name, os.Getenv("REFLECTORY_PAGE")) {
@@ -87,9 +38,9 @@ func TestScreenshots(t *testing.T) {
 			b.look(screens[name])
 			b.open(shot.path)
 			on := screens[name]
-			on.height = eval[int64](b, "document.documentElement.scrollHeight")
-			b.look(on)                                   // what is as high as the screen is as high as the page
-			b.do(chromedp.Sleep(150 * time.Millisecond)) // for the fonts
+			on.height = eval[int64](b.browser, "document.documentElement.scrollHeight")
+			b.look(on) // what is as high as the screen is as high as the page
+			eval[bool](b.browser, "document.fonts.ready.then(() => new Promise(done => requestAnimationFrame(() => done(true))))")
 			picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 			b.must(err)
 			b.Must(os.WriteFile(filepath.Join(folder, shot.name+"-"+name+".png"), b.small(picture), 0o644))

@@ -71,8 +71,9 @@ func TestTerms_BareOnesAreFound(t *testing.T) {
 func TestTerms_AreExplained(t *testing.T) {
 	s := newSite(t)
 	known := s.Promoted()
+	s.Decision() // all that were made before are recorded then
 	decision, memory := known.DecisionID, memoryURL(known.PromotedFrom)
-	for target, names := range map[string][]string{decisionURL(decision): {"q", "react", "graph", "omega", "utility", "confidence"}, memory: {"react", "graph", "omega", "confidence"}} {
+	for target, names := range map[string][]string{decisionURL(decision): {"q", "react", "graph", "omega", "utility", "confidence"}, memory: {"react", "graph", "omega", "confidence", "ttl_score", "q"}, "/decisions?point=gate": {"confidence"}, "/decisions?point=retention": {"ttl_score"}} {
 		root := s.tree(s.get(target), http.StatusOK)
 		s.wellMade(target, s.get(target), root)
 		text := textOf(root)

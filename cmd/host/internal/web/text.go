@@ -170,7 +170,7 @@ func (p *Pages) text(one text) http.HandlerFunc {
 // functions are what templates can call. now is the time, by which times are shown.
 func functions(now func() time.Time) template.FuncMap {
 	return template.FuncMap{
-		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "tagged": tagged, "stopped": stopped, "term": termFor, "terms": termsFor, "time": func(t time.Time) template.HTML { return timeOf(t, now()) }, "ago": ago, "took": took,
+		"line": func(most int, s string) string { return line(s, most) }, "short": short, "tag": tagOf, "emptyState": emptyStateOf, "tagged": tagged, "stopped": stopped, "term": termFor, "terms": termsFor, "time": func(t time.Time) template.HTML { return timeOf(t, now()) }, "ago": ago, "took": took,
 		"cents": cost, "score": score, "decimals": decimals, "count": count, "bytes": byteSize, "plural": plural, "percent": percent, "list": list, "join": func(all []string) string { return strings.Join(all, ", ") }, "scoreClass": scoreClass,
 	}
 }

@@ -35,7 +35,7 @@ func siteOf(w *operationtest.World) *site {
 	w.T.Helper()
 	s := &site{World: w}
 	tokens := httpapi.Tokens{Authority: w.Host.Access, Cookie: access.CookieName(false)}
-	pages := New(Config{Host: w.Host, Authority: w.Host.Access, Version: "1.2.3", Authenticate: tokens.Authenticate, Now: w.Config.Clock.Now})
+	pages := New(Config{Host: w.Host, Authority: w.Host.Access, Version: w.Config.Version, Authenticate: tokens.Authenticate, Now: w.Config.Clock.Now})
 	api, err := httpapi.New(httpapi.Config{
 		Host: w.Host, Version: "1.2.3", Authenticator: tokens, Hosts: []string{"example.com"},
 		Limits: httpapi.Limits{Requests: -1, Writes: -1, FailedLogins: -1},

@@ -94,7 +94,7 @@ type Range struct {
 
 // Ranges are shares that went from one value to another. first and last name the two.
 func Ranges(what, first, last string, ranges []Range) Chart {
-	const left, right = 140.0, 460.0
+	const left, right = 160.0, 460.0
 	c := Chart{
 		Head: []string{"", first, last, "of"}, Key: []Meaning{{first, "ring"}, {last, "dot"}},
 		Text: fmt.Sprintf("%s: %s and %s of %d", what, first, last, len(ranges)),
@@ -109,8 +109,8 @@ func Ranges(what, first, last string, ranges []Range) Chart {
 		from, to := left+(right-left)*min(max(finite(r.From), 0), 1), left+(right-left)*min(max(finite(r.To), 0), 1)
 		gain := fmt.Sprintf("%+.0f pts", (r.To-r.From)*100)
 		c.Rows = append(c.Rows, []string{r.Name, fmt.Sprintf("%.0f %%", r.From*100), fmt.Sprintf("%.0f %%", r.To*100), fmt.Sprint(r.Of)})
-		d.add(`<g><title>%s: %.0f %% %s, %.0f %% %s, of %d</title><text class="strong" x="0" y="%s">%s</text>`, r.Name, r.From*100, first, r.To*100, last, r.Of, at(y+4), cut(r.Name, 18))
-		d.add(`<line class="gridl" x1="140" x2="460" y1="%s" y2="%s"/><line class="ln s-accent" stroke-width="3" x1="%s" x2="%s" y1="%s" y2="%s"/>`, at(y), at(y), at(from), at(to), at(y), at(y))
+		d.add(`<g><title>%s: %.0f %% %s, %.0f %% %s, of %d</title><text class="strong" x="0" y="%s">%s</text>`, r.Name, r.From*100, first, r.To*100, last, r.Of, at(y+4), cut(r.Name, 20))
+		d.add(`<line class="gridl" x1="160" x2="460" y1="%s" y2="%s"/><line class="ln s-accent" stroke-width="3" x1="%s" x2="%s" y1="%s" y2="%s"/>`, at(y), at(y), at(from), at(to), at(y), at(y))
 		d.add(`<circle class="f-panel s-ink3" stroke-width="2" cx="%s" cy="%s" r="5"/><circle class="f-accent" cx="%s" cy="%s" r="6"/><text class="strong" x="522" y="%s" text-anchor="end">%s</text></g>`, at(from), at(y), at(to), at(y), at(y+4), gain)
 	}
 	c.SVG = d.end()

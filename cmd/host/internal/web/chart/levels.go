@@ -28,8 +28,8 @@ type Limit struct {
 
 // The measures of levels, in units of the picture.
 const (
-	levelLeft, levelRight, levelWide = 104.0, 392.0, 440.0
-	levelHigh                        = 54.0
+	levelRight, levelWide = 392.0, 440.0
+	levelHigh             = 70.0
 )
 
 // Levels are bars from 0 to 1 below each other, each with its number and its limits.
@@ -50,9 +50,9 @@ func Levels(what string, levels []Level) Chart {
 	}
 	c.Text = what + ": " + strings.Join(said, "; ")
 	var d drawing
-	d.begin("chart small levels", levelWide, levelHigh*float64(len(levels))-6, c.Text)
+	d.begin("chart small levels", levelWide, levelHigh*float64(len(levels)), c.Text)
 	for i, l := range levels {
-		d.level(&l, levelHigh*float64(i)+20, said[i])
+		d.level(&l, levelHigh*float64(i)+32, said[i])
 	}
 	c.SVG = d.end()
 	return c
@@ -63,11 +63,15 @@ func (l Limit) String() string { return l.Op + " " + share(l.Value) }
 
 // level draws a level whose bar begins at a height.
 func (d *drawing) level(l *Level, y float64, title string) {
-	x := func(v float64) float64 { return levelLeft + (levelRight-levelLeft)*min(max(finite(v), 0), 1) }
-	d.add(`<g><title>%s</title><text class="strong" x="0" y="%s">%s</text>`, title, at(y+9), cut(l.Name, 15))
-	d.add(`<rect class="f-mutesoft" x="%s" y="%s" width="%s" height="10" rx="5"/>`, at(levelLeft), at(y), at(levelRight-levelLeft))
+	x := func(v float64) float64 { return levelRight * min(max(finite(v), 0), 1) }
+	name := y - 7
+	if len(l.Limits) > 0 { // above their labels
+		name = y - 21
+	}
+	d.add(`<g><title>%s</title><text class="strong" x="0" y="%s">%s</text>`, title, at(name), cut(l.Name, 48))
+	d.add(`<rect class="f-mutesoft" x="0" y="%s" width="%s" height="10" rx="5"/>`, at(y), at(levelRight))
 	if l.Value > 0 {
-		d.add(`<rect class="f-%s" x="%s" y="%s" width="%s" height="10" rx="5"/>`, l.Class, at(levelLeft), at(y), at(max(x(l.Value)-levelLeft, 4)))
+		d.add(`<rect class="f-%s" x="0" y="%s" width="%s" height="10" rx="5"/>`, l.Class, at(y), at(max(x(l.Value), 4)))
 	}
 	d.add(`<text class="strong" x="%s" y="%s" text-anchor="end">%s</text>`, at(levelWide-2), at(y+9), share(l.Value))
 	var taken []float64 // where labels are, which mustn't cover each other
@@ -89,7 +93,7 @@ func (d *drawing) level(l *Level, y float64, title string) {
 		}
 	}
 	if l.Note != "" {
-		d.add(`<text class="tiny" x="%s" y="%s">%s</text>`, at(levelLeft), at(y+25), cut(l.Note, 48))
+		d.add(`<text class="tiny" x="0" y="%s">%s</text>`, at(y+25), cut(l.Note, 64))
 	}
 	d.WriteString("</g>")
 }

@@ -81,3 +81,36 @@ func TestScore_IsOverItsBands(t *testing.T) {
 		}
 	}
 }
+
+// TestLevels_ShowWholeNames, of the longest term too.
+func TestLevels_ShowWholeNames(t *testing.T) {
+	for _, limits := range [][]chart.Limit{nil, {{Op: "≥", Value: .1}}} {
+		c := chart.Levels("Evidence", []chart.Level{{Name: "how sure the decision is", Value: .5, Class: chart.Accent, Limits: limits}})
+		if !strings.Contains(string(c.SVG), ">how sure the decision is<") {
+			t.Errorf("%s", c.SVG)
+		}
+	}
+}
+
+// TestTimeline_LabelsDontCoverNames: a label is next to its bar where there is room, and otherwise on it.
+func TestTimeline_LabelsDontCoverNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to float64
+		label    string
+		want     string
+	}{
+		"a short bar at the start":  {0, .1, "done", `class="" x="177.8" y="42" text-anchor="start"`},
+		"a long bar from the start": {0, .95, "done", `class="strong" x="789.1" y="42" text-anchor="end"`},
+		"the whole":                 {0, 1, "done", `class="strong" x="826" y="42" text-anchor="end"`},
+		"a long bar a bit later":    {.02, 1, "a label of some length", `class="strong" x="826" y="42" text-anchor="end"`},
+		"a short bar at the end":    {.9, 1, "done", `class="" x="752.2" y="42" text-anchor="end"`},
+		"in the middle":             {.4, .5, "done", `class="" x="473" y="42" text-anchor="start"`},
+		"a point at the end":        {1, 1, "done", `class="" x="826" y="42" text-anchor="end"`},
+		"a long bar from a third":   {.33, 1, "done", `class="" x="331.5" y="42" text-anchor="end"`},
+	} {
+		got := string(chart.Timeline("Steps", []chart.Span{{Name: "lessons", From: c.from, To: c.to, Label: c.label, Class: chart.Mute}, {Name: "end", From: 1, To: 1}}).SVG)
+		if !strings.Contains(got, "<text "+c.want+">"+c.label) {
+			t.Errorf("%s: no %s in %s", name, c.want, got)
+		}
+	}
+}

@@ -51,16 +51,27 @@ func Timeline(what string, spans []Span) Chart {
 			d.add(`<text class="strong" x="0" y="%s">%s</text>`, at(y+12), cut(s.Group, 4))
 		}
 		d.add(`<text x="18" y="%s">%s</text><rect class="f-%s" x="%s" y="%s" width="%s" height="17" rx="4"/>`, at(y+12), cut(s.Name, 13), s.Class, at(x), at(y), at(wide))
-		if side, tx := "start", x+wide+8; s.Label != "" {
-			if tx > 620 {
-				side, tx = "end", x-8
-			}
-			d.add(`<text x="%s" y="%s" text-anchor="%s">%s</text>`, at(tx), at(y+12), side, cut(s.Label, 40))
+		if s.Label != "" {
+			d.label(cut(s.Label, 40), x, wide, y+12)
 		}
 		d.WriteString("</g>")
 	}
 	c.SVG = d.end()
 	return c
+}
+
+// label writes the label of a span: after its bar, or before it where there is no room after it, or
+// else on the end of the bar, which then takes nearly the whole width.
+func (d *drawing) label(text string, x, wide, y float64) {
+	const right, left, letter = 620.0, 96.0, 6.5
+	class, side, from := "", "start", x+wide+8
+	if from > right {
+		side, from = "end", x-8
+		if from-left < letter*float64(len(text)) {
+			class, from = "strong", x+wide-8
+		}
+	}
+	d.add(`<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, at(from), at(y), side, text)
 }
 
 // seconds is a time in seconds.
