@@ -77,7 +77,7 @@ func apiPage(t *testing.T) any {
 			t.Errorf("%s isn't in the OpenAPI document", o.Name)
 		}
 		rt := routeOf(t, s, &document, o)
-		rt.Result = strings.ReplaceAll(results.typeOf(o.Out()), "(#", "(json.md#")
+		rt.Result = elsewhere(results.typeOf(o.Out()), []shape{{Name: "page"}})
 		noun := strings.Split(strings.TrimPrefix(o.Path, "/v1/"), "/")[0]
 		if groups[noun] == nil {
 			groups[noun] = &apiGroup{Noun: noun}
@@ -168,6 +168,9 @@ func scopeRows() [][2]string {
 		}
 		if scrape := operation.Scrape(); slices.Contains(scrape.Scopes(), scope) {
 			names = append(names, code(scrape.Method+" "+scrape.Path))
+		}
+		if scope == operation.ModelAsk().Scope {
+			names = append(names, "the [gateway](gateway.md), and nothing else")
 		}
 		rows = append(rows, [2]string{string(scope), strings.Join(names, ", ")})
 	}

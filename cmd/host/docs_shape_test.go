@@ -17,14 +17,17 @@ import (
 
 // shape is a JSON object that the program gives, as a page shows it.
 type shape struct {
-	Name, Doc string
-	Fields    []shapeField
+	Name   string       `json:"name"`
+	Doc    string       `json:"doc,omitempty"`
+	Fields []shapeField `json:"fields"`
 }
 
 // shapeField is a member of an object. Type is Markdown: names of other shapes are links.
 type shapeField struct {
-	Name, Type, Doc string
-	Optional        bool
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	Optional bool   `json:"optional,omitempty"`
+	Doc      string `json:"doc"`
 }
 
 // shapes collects the objects that results hold, each once.
@@ -146,7 +149,7 @@ var twiceNamed = map[string]string{
 	"operation.Run": "RunShown", "operation.Memory": "MemoryShown", "operation.Memories": "MemoryPage",
 	"operation.Session": "SessionShown", "operation.Decision": "DecisionShown", "gate.Explanation": "GateExplanation",
 	"governance.Explanation": "GovernanceExplanation", "governance.Record": "GovernanceRecord",
-	"decisions.Record": "DecisionRecord", "host.Problem": "StoreProblem", "operation.Token": "Token",
+	"decisions.Record": "DecisionRecord", "host.Problem": "StoreProblem", "core.Problem": "StoreFault", "operation.Token": "Token",
 	"inject.PolicyRequest": "InjectionPolicy", "dream.Change": "DreamChange", "turn.Reflection": "ReflectionRecord", "discover.Usage": "UsageTemplate", "discover.Answer": "Discovered",
 }
 

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/governance"
 )
 
 // The reference pages of docs/ are made from the tables of the code, so that they can't
@@ -19,11 +22,30 @@ import (
 //
 //	go test -tags lua54 ./cmd/host -run Docs -update
 
-func TestDocs_JSONIsMadeFromTheOperations(t *testing.T) { page(t, "json.md", jsonPage(t)) }
-
 func TestDocs_APIIsMadeFromTheRoutes(t *testing.T) { page(t, "api.md", apiPage(t)) }
 
 func TestDocs_PoliciesAreMadeFromTheirPoints(t *testing.T) { page(t, "policies.md", policiesPage(t)) }
+
+// TestDocs_MemorySettingsAreAllThere, with their defaults.
+func TestDocs_MemorySettingsAreAllThere(t *testing.T) {
+	text, err := os.ReadFile("../../docs/memory-settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| ([^|]+) \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(string(text), -1) {
+		described[row[1]] = row[2]
+	}
+	settings := map[string]string{}
+	for _, f := range governance.Fields() {
+		if settings[f.Name] = "none"; f.Default != nil {
+			settings[f.Name] = f.Default.String()
+		}
+	}
+	if diff := cmp.Diff(settings, described); diff != "" {
+		t.Errorf("docs/memory-settings.md (-settings +page):\n%s", diff)
+	}
+}
 
 func TestDocs_WorkflowIsMadeFromItsKeys(t *testing.T) {
 	text := page(t, "workflow.md", workflowPage(t))

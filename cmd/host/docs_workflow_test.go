@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,16 +82,20 @@ func workflowPage(t *testing.T) any {
 	}
 }
 
-// elsewhere makes links to objects lead to the page of all objects, except for a page's own
-// objects.
+// elsewhere keeps links to a page's own objects. The other objects are named: reflectory schema
+// NAME describes them.
 func elsewhere(text string, own []shape) string {
-	text = strings.ReplaceAll(text, "(#", "(json.md#")
-	for _, o := range own {
-		name := strings.ToLower(o.Name)
-		text = strings.ReplaceAll(text, "(json.md#"+name+")", "(#"+name+")")
-	}
-	return text
+	return objectLink.ReplaceAllStringFunc(text, func(link string) string {
+		name := objectLink.FindStringSubmatch(link)[1]
+		if slices.ContainsFunc(own, func(o shape) bool { return o.Name == name }) {
+			return link
+		}
+		return code(name)
+	})
 }
+
+// objectLink is a link to an object, or to what pages of lists are.
+var objectLink = regexp.MustCompile(`\[(\w+)\]\(#\w+\)`)
 
 // typeOfKey is a key's type with what is allowed of it.
 func typeOfKey(k workflow.Key) string {

@@ -32,12 +32,21 @@ var imports = map[string][]string{
 
 	"plugins/schema-eval":            {"plugins/schema-eval/schemaeval", "sdk/process"},
 	"plugins/schema-eval/schemaeval": {"plugins/internal/schema", "sdk", "sdk/jsonconfig", "sdk/modeltext"},
+	"plugins/checks-eval":            {"plugins/checks-eval/checkseval", "sdk/process"},
+	"plugins/checks-eval/checkseval": {"plugins/internal/expression", "plugins/internal/schema", "sdk", "sdk/jsonconfig"},
+	"plugins/mcp-eval":               {"plugins/mcp-eval/mcpeval", "sdk/process"},
+	"plugins/mcp-eval/mcpeval":       {"plugins/internal/expression", "plugins/internal/schema", "sdk", "sdk/jsonconfig"},
+	"plugins/internal/expression":    {"plugins/internal/schema"},
 	"plugins/internal/schema":        {"sdk"},
 	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
 	"plugins/llm-eval/llmeval":       {"plugins/internal/schema", "sdk", "sdk/apikey", "sdk/httpfault", "sdk/jsonconfig", "sdk/modeltext"},
 	"plugins/llm-eval/llmtest":       {},
 	"plugins/lua-eval":               {"plugins/lua-eval/luaeval", "sdk/process"},
 	"plugins/lua-eval/luaeval":       {"sdk", "sdk/jsonconfig"},
+
+	"plugins/command-eval":             {"plugins/command-eval/commandeval", "sdk/process"},
+	"plugins/command-eval/commandeval": {"plugins/command-eval/report", "sdk", "sdk/jsonconfig"},
+	"plugins/command-eval/report":      {"sdk"},
 
 	"core":            {"core/jsontext", "sdk"},
 	"core/coretest":   {"core", "sdk"},
@@ -57,15 +66,16 @@ var imports = map[string][]string{
 		"core/memory/internal/feed", "core/memory/internal/record", "core/memory/knowledge", "core/memory/lifecycle", "core/memory/search",
 		"core/memory/text", "core/memory/turn", "core/policypoint", "core/work", "sdk",
 	},
+	"core/memory/trial": {"core"},
 	"core/memory/check": {
 		"core", "core/gate/verdict", "core/journal", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/knowledge",
-		"core/memory/turn", "core/table", "sdk",
+		"core/memory/trial", "core/memory/turn", "core/table", "sdk",
 	},
 	"core/memory/internal/bounds": {"core", "core/jsontext", "sdk"},
 	"core/memory/internal/feed":   {"core", "core/codec", "core/journal", "core/memory/internal/record", "core/memory/knowledge", "core/memory/search"},
 	"core/memory/internal/record": {
 		"core", "core/codec", "core/dream", "core/gate/verdict", "core/journal", "core/jsontext", "core/memory/internal/bounds",
-		"core/policypoint", "core/table", "sdk",
+		"core/memory/trial", "core/policypoint", "core/table", "sdk",
 	},
 	"core/dream": {"core", "core/jsontext", "core/memory/text", "core/memory/vector", "sdk"},
 	"core/memory/knowledge": {
@@ -73,7 +83,7 @@ var imports = map[string][]string{
 	},
 	"core/memory/turn": {
 		"core", "core/journal", "core/jsontext", "core/memory/internal/bounds", "core/memory/internal/record", "core/memory/lifecycle",
-		"core/policypoint", "sdk",
+		"core/memory/trial", "core/policypoint", "sdk",
 	},
 	"core/memory/lifecycle": {"core", "core/policypoint", "sdk"},
 	// It has tests alone.
@@ -84,7 +94,8 @@ var imports = map[string][]string{
 	"core/plugin/install":   {"core", "core/document", "core/jsontext", "core/plainfile", "core/plugin", "sdk"},
 	"core/plugin/logfile":   {"core", "core/jsontext", "core/plugin", "sdk"},
 	"core/plugin/logs":      {"core/plugin", "sdk/check"},
-	"core/plugin/services":  {"core", "core/jsontext", "core/plugin", "core/plugin/logs", "sdk"},
+	"core/exec":             {"core", "core/exec/workspace", "core/plugin/process/sandbox", "core/share", "sdk"},
+	"core/plugin/services":  {"core", "core/exec", "core/jsontext", "core/plugin", "core/plugin/logs", "sdk"},
 	"core/plugin/wasm/fuel": {"sdk"},
 	"core/plugin/wasm/scan": {"sdk"},
 	"core/plugin/wasm": {
@@ -113,7 +124,7 @@ var imports = map[string][]string{
 
 	// The composition, and the operations on it.
 	"core/host": {
-		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/governance", "core/host/config",
+		"core", "core/access", "core/conversation", "core/decisions", "core/discover", "core/dream", "core/exec", "core/gate", "core/governance", "core/host/config",
 		"core/idempotency", "core/inject", "core/inject/policytext", "core/inject/rolemix", "core/inject/window", "core/job", "core/journal",
 		"core/jsontext", "core/loop", "core/memory", "core/memory/embed", "core/memory/embed/openai", "core/memory/lifecycle",
 		"core/memory/text", "core/memory/vector", "core/outbound", "core/plugin", "core/plugin/guard", "core/plugin/install",
@@ -127,6 +138,11 @@ var imports = map[string][]string{
 		"core/memory/search", "core/memory/vector", "core/outbound", "core/plainfile", "core/plugin", "core/plugin/install",
 		"core/plugin/process/sandbox", "core/store/pebble", "core/store/postgres", "sdk",
 	},
+	"core/host/gateway": {
+		"core", "core/conversation", "core/document", "core/host", "core/host/config", "core/plainfile", "core/rate", "core/share", "core/inject", "core/jsontext", "core/loop", "core/memory", "core/memory/text", "core/run",
+		"core/workflow", "core/workflow/action", "sdk",
+	},
+	"core/host/memoryfile": {"core", "core/document", "core/jsontext", "core/plainfile", "sdk"},
 	"core/host/operation": {
 		"core", "core/access", "core/decisions", "core/discover", "core/dream", "core/gate", "core/gate/verdict", "core/governance",
 		"core/host", "core/host/config", "core/idempotency", "core/inject", "core/job", "core/journal", "core/jsontext", "core/memory",
@@ -163,18 +179,24 @@ var imports = map[string][]string{
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
-		"cmd/host/internal/acme", "cmd/host/internal/certs", "cmd/host/internal/client", "cmd/host/internal/httpapi",
+		"cmd/host/internal/acme", "cmd/host/internal/certs", "cmd/host/internal/client", "cmd/host/internal/connect", "cmd/host/internal/gateway", "cmd/host/internal/httpapi",
 		"cmd/host/internal/identity", "cmd/host/internal/mcpserver", "cmd/host/internal/metrics", "cmd/host/internal/scaffold",
 		"cmd/host/internal/term", "cmd/host/internal/trace", "cmd/host/internal/web", "core", "core/access", "core/discover", "core/document",
-		"core/dream", "core/gate", "core/gate/verdict", "core/governance", "core/host", "core/host/config", "core/host/operation", "core/inject",
-		"core/job", "core/journal", "core/jsontext", "core/loop", "core/memory", "core/plainfile", "core/plugin", "core/plugin/install",
+		"core/dream", "core/gate", "core/gate/verdict", "core/governance", "core/host", "core/host/config", "core/host/gateway", "core/host/memoryfile", "core/host/operation",
+		"core/inject", "core/job", "core/journal", "core/jsontext", "core/loop", "core/memory", "core/plainfile", "core/plugin", "core/plugin/install",
 		"core/plugin/process", "core/plugin/process/sandbox", "core/plugin/wasm", "core/policypoint", "core/run", "core/store",
 		"core/store/pebble", "core/work", "core/workflow", "core/workflow/action", "core/workflow/state", "examples", "policy", "policy/format",
 		"policy/policytest", "sdk", "sdk/sdktest",
 	},
-	"cmd/host/internal/acme":     {"sdk"},
-	"cmd/host/internal/certs":    {"core", "core/plainfile", "sdk"},
-	"cmd/host/internal/identity": {"core", "core/access", "core/jsontext", "sdk"},
+	"cmd/host/internal/gateway": {
+		"cmd/host/internal/jsoncheck", "core/host/gateway", "core/jsontext", "sdk", "sdk/apikey", "sdk/httpfault", "sdk/modeltext",
+	},
+	// Tests alone import it.
+	"cmd/host/internal/gateway/gatewaytest": {},
+	"cmd/host/internal/acme":                {"sdk"},
+	"cmd/host/internal/certs":               {"core", "core/plainfile", "sdk"},
+	"cmd/host/internal/connect":             {"core", "core/jsontext", "core/plainfile", "sdk"},
+	"cmd/host/internal/identity":            {"core", "core/access", "core/jsontext", "sdk"},
 	"cmd/host/internal/web": {
 		"cmd/host/internal/web/chart", "core", "core/access", "core/dream", "core/gate", "core/governance", "core/host", "core/host/operation",
 		"core/inject", "core/job", "core/journal", "core/jsontext", "core/memory", "core/plugin", "core/policypoint", "core/run",
@@ -201,6 +223,7 @@ var imports = map[string][]string{
 	"examples/wasm-evaluator":       {"sdk", "sdk/guest"},
 	"examples/word-limit":           {"sdk", "sdk/process"},
 	"core/access":                   {"core", "core/journal", "core/jsontext", "core/table", "sdk"},
+	"core/conversation":             {"core", "core/table", "sdk"},
 	"core/idempotency":              {"core", "core/jsontext", "core/table", "sdk"},
 	"core/job":                      {"core", "core/journal", "core/jsontext", "core/share", "core/table", "sdk"},
 	"core/inject/rolemix":           {"core", "core/document", "core/inject", "core/policypoint", "sdk"},
@@ -211,12 +234,13 @@ var imports = map[string][]string{
 	"core/inject/policytext":        {"core", "core/document", "core/inject", "sdk"},
 	"core/policyset":                {"core", "core/journal", "core/jsontext", "sdk"},
 	"core/pluginlock":               {"core", "core/journal", "core/jsontext", "sdk"},
-	"cmd/host/internal/jsoncheck":   {"core", "core/jsontext", "sdk"},
+	"cmd/host/internal/jsoncheck":   {"core", "core/codec", "core/jsontext", "sdk"},
 	"core/jsontext":                 {"sdk"},
 	"core/gate/verdict":             {"core", "core/policypoint"},
 	"core/policypoint":              {"core", "sdk"},
 	"cmd/host/internal/traceparent": {"core"},
 	"core/plainfile":                {"sdk"},
+	"core/exec/workspace":           {"core/plainfile", "sdk"},
 	"core/work":                     {"core", "sdk"},
 }
 
@@ -227,16 +251,18 @@ var holders = map[string][]string{
 	"github.com/RaduBerinde/btreemap":       {"core/store/mem"},
 	"github.com/jackc/pgx":                  {"core/store/postgres"},
 	"github.com/anishathalye/porcupine":     {}, // tests
-	"github.com/google/cel-go":              {"policy/program"},
+	"github.com/google/cel-go":              {"plugins/command-eval/commandeval", "plugins/internal/expression", "policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
-	"go.yaml.in/yaml/v3":                    {"core/document"},
+	"go.yaml.in/yaml/v3":                    {"core/document", "plugins/checks-eval/checkseval"},
 	"github.com/go-json-experiment/json":    {"core/codec"},
 	"github.com/nikolalohinski/gonja":       {"core/workflow/template"},
 	"github.com/hashicorp/go-plugin":        {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"github.com/hashicorp/go-hclog":         {"core/plugin/process", "sdk/process", "sdk/wire"},
 	"google.golang.org/grpc":                {"core/plugin/process", "sdk/process", "sdk/wire", "sdk/wire/wirepb"},
-	"google.golang.org/protobuf":            {"core/plugin/process", "sdk/wire", "sdk/wire/wirepb"},
-	"golang.org/x/mod/semver":               {"core/plugin/install"},
+	"google.golang.org/protobuf":            {"core/plugin/process", "plugins/internal/expression", "sdk/wire", "sdk/wire/wirepb"},
+	"golang.org/x/mod/semver":               {"core/plugin/install", "core/workflow"},
+	"oras.land/oras-go":                     {"core/plugin/install"},
+	"github.com/opencontainers":             {"core/plugin/install"},
 	"golang.org/x/time":                     {"core/rate"},
 	"github.com/google/jsonschema-go":       {"cmd/host/internal/httpapi", "cmd/host/internal/mcpserver"},
 	"github.com/getkin/kin-openapi":         {}, // tests
@@ -253,7 +279,12 @@ var holders = map[string][]string{
 	"github.com/blevesearch/snowballstem":   {"core/memory/text"},
 	"github.com/dlclark/regexp2":            {"core/inject/tokenizer"},
 	"github.com/viterin/vek":                {"core/memory/vector"},
-	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/memory/text"},
+	"golang.org/x/text":                     {"cmd/host/internal/term", "core", "core/exec/workspace", "core/memory/text"},
+	"github.com/bluekeyes/go-gitdiff":       {"core/exec/workspace"},
+	"github.com/pelletier/go-toml":          {"cmd/host/internal/connect"},
+	"github.com/rogpeppe/go-internal":       {"cmd/host/internal/connect"},
+	"github.com/tailscale/hujson":           {"cmd/host/internal/connect"},
+	"github.com/bmatcuk/doublestar":         {"core/exec/workspace"},
 	"github.com/tetratelabs/wazero":         {"core/plugin/wasm"},
 	"github.com/prometheus":                 {"cmd/host/internal/metrics"},
 	"go.opentelemetry.io":                   {"cmd/host/internal/trace"},
@@ -263,7 +294,7 @@ var holders = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema": {"plugins/internal/schema", "plugins/schema-eval/schemaeval"},
 	"github.com/tmaxmax/go-sse":             {"plugins/llm-eval/llmeval"},
 
-	"github.com/modelcontextprotocol/go-sdk": {"cmd/host/internal/mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/host/internal/mcpserver", "plugins/mcp-eval/mcpeval"},
 }
 
 type listed struct {
@@ -274,7 +305,7 @@ type listed struct {
 
 func TestImportsFollowTheTable(t *testing.T) {
 	found := map[string]bool{}
-	for _, p := range goList(t, "./...") {
+	for _, p := range goList(t, "./...", "./sdk/...") {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		found[name] = true
 		allowed, known := imports[name]

@@ -59,7 +59,7 @@ func TestDocs_NameWhatExists(t *testing.T) {
 func documents(t *testing.T, root string) []string {
 	t.Helper()
 	var out []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "sdk/*.md", "core/*/*.md", "plugins/*/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "*/*.md", "cmd/host/*.md", "core/*/*.md", "plugins/*/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || found == nil {
 			t.Fatalf("%s: %v (%v)", pattern, found, err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/cli"
 	"github.com/reflectory/reflectory/core"
@@ -512,7 +513,12 @@ var commandLines = map[string]func(*operationtest.World, any) args{
 		if in.MinScore != 0 {
 			a = append(a, fmt.Sprintf("--min-score=%v", in.MinScore))
 		}
-		return a
+		for name, at := range map[string]time.Time{"from": in.From, "to": in.To, "as-of": in.AsOf} {
+			if !at.IsZero() {
+				a = a.flag(name, at.Format(time.RFC3339))
+			}
+		}
+		return set(a, "min-p", in.MinP)
 	}),
 	"memory_reembed": on(func(_ *operationtest.World, in *operation.MemoryReembed) args {
 		return args{"memory", "reembed", in.Namespace}

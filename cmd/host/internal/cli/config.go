@@ -15,6 +15,8 @@ func (f *flags) given() map[string]string {
 		"sandbox": f.sandbox, "log-level": f.logLevel, "agent": f.agent, "lock-wait": f.lockWait, "durability": f.durability, "server": f.server,
 		"store": f.store, "stores": f.stores, "store-wait": f.storeWait,
 		"oidc-issuer": f.oidcIssuer, "oidc-audience": f.oidcAudience, "oidc-client": f.oidcClient, "oidc-grant": strings.Join(f.oidcGrants, ","),
+		"listen": f.listen, "runs": f.runs, "tls-cert": f.tlsCert, "tls-key": f.tlsKey, "acme": f.acme, "acme-directory": f.acmeDirectory,
+		"tls-by-proxy": strings.Join(f.proxies, ","), "host": strings.Join(f.hosts, ","),
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/reflectory/reflectory/plugins/checks-eval/checkseval"
+	"github.com/reflectory/reflectory/plugins/command-eval/commandeval"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
 	"github.com/reflectory/reflectory/plugins/schema-eval/schemaeval"
@@ -24,6 +26,15 @@ func TestShippedConfigSchemas(t *testing.T) {
 			`{"schema": {"type": "object"}, "draft": "2020-12", "formats": "assert", "scoring": "strict", "coerce": true, "base": "workflow:///s.json", "documents": {"workflow:///o.json": true}}`,
 			`{"schema": true}`,
 		}, []string{`{}`, `{"schema": 1}`, `{"schema": true, "drafts": "draft7"}`, `{"schema": true, "draft": "draft5"}`}},
+		{commandeval.Plugin(), sdk.KindEvaluator, []string{
+			`{"run": ["go", "test", "-json"], "workspace": {"from": ".", "may_change": ["**/*.go"], "protect": []}, "put": {"file": "a.go"}, "report": "go-test", "timeout": "5m", "limits": {"memory": "2GiB", "processes": 9, "disk": 5}}`,
+			`{"sh": "x", "put": "stdin", "report": {"cel": "exit == 0"}, "report_file": "r", "caches": {"a": "b"}, "env": ["A"], "baseline": 2, "exit": {"pass": [0], "fail": [1], "else": "fault"}, "fail_on": "info", "allow_empty": true, "in_process": false}`,
+			`{"run": ["x"], "baseline": ["a"], "stdin": ""}`,
+		}, []string{`{}`, `{"run": []}`, `{"run": ["a"], "sh": "b"}`, `{"run": "a"}`, `{"sh": "a", "put": "elsewhere"}`, `{"sh": "a", "report": "xml"}`, `{"sh": "a", "baseline": 0}`, `{"sh": "a", "exit": {"else": "pass"}}`}},
+		{checkseval.Plugin(), sdk.KindEvaluator, []string{
+			`{"all": [{"max_chars": 800, "at": "/a"}, {"min_chars": 1}, {"max_words": 9}, {"min_words": 0}, {"matches": "a"}, {"not_matches": "(?i)as an ai"}, {"contains_all": ["a"]}, {"contains_any": ["a", "b"]}, {"contains_none": ["c"]}]}`,
+			`{"all": [{"equals": null}, {"close_to": {"value": 3.14, "within": 0.01}}, {"similar": {"to": "a", "by": "rouge_l", "at_least": 0.8}}, {"similar": {"to": ""}}, {"is": "regex"}, {"cel": "output == expected"}]}`,
+		}, []string{`{}`, `{"all": []}`, `{"all": [3]}`, `{"all": {"max_chars": 1}}`, `{"all": [{"max_chars": 1}], "any": []}`}},
 		{llmeval.Plugin(llmeval.Options{Getenv: func(string) string { return "sk-test-key" }}), sdk.KindEvaluator, []string{
 			`{` + llm + `, "prompt": "p", "system": "s", "context": [1], "examples": [{"output": 1, "pass": true, "score": 0.5, "feedback": "f"}], "temperature": 0, "max_tokens": 9}`,
 			`{"llm": {"provider": "ollama", "base_url": "http://127.0.0.1:11434", "model": "m", "api_key_env": "KEY"}}`,

@@ -42,7 +42,7 @@ func TestCommandWorkers_CarryOutPasses(t *testing.T) {
 		}
 		time.Sleep(10*time.Minute + 10*time.Second) // the check for passes, and the workers' own
 		synctest.Wait()
-		runs, _, err := h.Memories.Dreams.List(t.Context(), "team", "", 10)
+		runs, _, err := h.Memories.Dreams.List(t.Context(), "team", time.Time{}, "", 10)
 		must(err)
 		if len(runs) != 1 || runs[0].Status != memory.DreamCompleted {
 			t.Errorf("the passes are %+v", runs)

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/jsontext"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 func decisionsCommand(a *App) *cobra.Command {
@@ -26,7 +23,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 	in := &operation.DecisionList{}
 	c := verb[operation.Page[operation.Decided]]{
 		Use: "list", Short: "List recorded decisions, the oldest first unless --newest is given",
-		Example:   "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 2026-01-31T00:00:00Z",
+		Example:   "  reflectory decisions list --point gate\n  reflectory decisions list --outcome allow=false --since 7d",
 		Operation: "decision_list", In: in, Paging: &in.Paging,
 		Print: table("", []string{"DECISION", "AT", "POINT", "NAMESPACE", "OUTCOME", "RULE"}, func(d operation.Decided) []string {
 			return []string{d.ID, term.Time(d.At), string(d.Point), cell(d.Namespace), cell(outcomeText(d.Output)), cell(d.Rule)}
@@ -35,13 +32,7 @@ func decisionsListCommand(a *App) *cobra.Command {
 	c.Flags().StringVar((*string)(&in.Point), "point", "", "the policy point")
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: all)")
 	c.Flags().BoolVar(&in.Subtree, "subtree", false, "look in the namespaces below as well")
-	timeFlag(c, &in.Since, "since", "leave out decisions before this `time`", func(flag, text string) (time.Time, error) {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return at, sdk.Errorf(sdk.Invalid, "since_invalid", "%s %q isn't a time", flag, core.Cut(text)).WithHint("write it like 2026-01-31T12:00:00Z")
-		}
-		return at, nil
-	})
+	sinceFlag(c, &in.Since, "decisions")
 	c.Flags().BoolVar(&in.Newest, "newest", false, "the newest first")
 	c.Flags().StringVar(&in.Outcome, "outcome", "", "a `field=value` of the outcome, such as allow=false")
 	return c

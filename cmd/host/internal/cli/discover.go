@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/core/discover"
 	"github.com/reflectory/reflectory/core/host/operation"
-	"github.com/reflectory/reflectory/core/jsontext"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 func discoverCommand(a *App) *cobra.Command {
@@ -30,17 +33,54 @@ func showDiscovered(out *output, answer *discover.Answer) error {
 	out.term.Line("confidence %s", answer.Confidence)
 	switch {
 	case answer.ExecutionBlocked:
-		out.term.Line("nothing fits well enough: say it in other words")
-		return nil
+		out.term.Line("nothing fits well enough: %s", answer.Add)
 	case answer.ClarificationRequired:
 		out.term.Line("%s", answer.Question)
 	default:
 		r := answer.Recommended
-		out.term.Line("use the %s %s: %s", r.Kind, oneLine(r.Name), oneLine(string(jsontext.MustEncode(r.Usage))))
+		out.term.Line("use %s", oneLine(calledBy(out, r)))
 	}
-	rows := make([][]string, len(answer.Candidates))
-	for i, r := range answer.Candidates {
-		rows[i] = []string{string(r.Kind), cell(r.Name), fmt.Sprintf("%.2f", r.FinalScore), cell(strings.TrimSpace(r.Description))}
+	var rows [][]string
+	for _, r := range append(answer.Candidates, answer.Nearest...) {
+		rows = append(rows, []string{fmt.Sprintf("%.2f", r.FinalScore), cell(oneLine(calledBy(out, &r))), cell(strings.TrimSpace(r.Description))})
 	}
-	return out.table([]string{"KIND", "NAME", "SCORE", "DESCRIPTION"}, rows)
+	if len(rows) == 0 {
+		return nil
+	}
+	return out.table([]string{"SCORE", "COMMAND", "DESCRIPTION"}, rows)
+}
+
+// calledBy is the command of a candidate, or its operation.
+func calledBy(out *output, r *discover.Ranked) string {
+	return cmp.Or(commandFor(out.commands, r.Usage), r.Usage.Operation)
+}
+
+// commandFor is the command of a call that is recommended, with what the caller fills in as words in
+// capitals; "" if there is no such command.
+func commandFor(root *cobra.Command, u discover.Usage) string {
+	noun, do, _ := strings.Cut(strings.ReplaceAll(u.Operation, "_", " "), " ")
+	for _, name := range []string{
+		commandsOf()[u.Operation], strings.TrimSpace(noun + " " + do), noun + "s " + do, noun + " " + strings.ReplaceAll(do, "get", "show"), noun + "s " + strings.ReplaceAll(do, "get", "show"),
+	} {
+		if name == "" || commandOf(root, name) == nil {
+			continue
+		}
+		var args sdk.Args
+		for _, field := range slices.Sorted(maps.Keys(u.Arguments)) {
+			args = append(args, sdk.Arg{Name: field})
+		}
+		return commandLine(root, &sdk.Action{Verb: name, Args: args})
+	}
+	return ""
+}
+
+// commandsOf are the commands of operations that have other names.
+func commandsOf() map[string]string {
+	return map[string]string{
+		"run_start": "run", "run_resume": "resume", "run_replay": "replay", "run_attempts": "runs show", "run_attempts_diff": "runs diff", "run_events": "runs show",
+		"audit_entries": "audit show", "audit_streams": "audit show", "audit_verify_segment": "audit verify", "job_result": "jobs show", "job_enqueue": "memory sweep",
+		"login_new": "open", "memory_observe_all": "memory observe", "plugin_get": "plugin inspect",
+		"reflection_enqueue": "reflect", "reflection_status": "jobs show", "reflection_cancel": "jobs cancel",
+		"snapshot_build": "inject build", "snapshot_diff": "inject diff", "snapshot_get": "inject show", "snapshot_list": "inject list", "snapshot_replay": "inject replay",
+	}
 }

@@ -184,16 +184,25 @@ func (w *pageWorld) bash(script string) string {
 	return string(out)
 }
 
-// TestDocs_SayWhatEveryCommandPrints: the page about JSON has a row for each command.
+// TestDocs_SayWhatEveryCommandPrints: reflectory schema describes each command.
 func TestDocs_SayWhatEveryCommandPrints(t *testing.T) {
-	text := readPage(t, "../../../../docs/json.md")
+	w := newWorld(t)
 	walkCommands((&App{}).root(), func(c *cobra.Command) {
 		path := strings.TrimPrefix(c.CommandPath(), "reflectory ")
 		if !c.Runnable() || c.HasSubCommands() || isCobras(c) {
 			return
 		}
-		if !regexp.MustCompile("`" + path + "[` ]").MatchString(text) {
-			t.Errorf("docs/json.md doesn't say what %s prints", path)
+		if text, _ := w.ok(append([]string{"schema"}, strings.Fields(path)...)...); !strings.Contains(text, "    It prints ") {
+			t.Errorf("schema doesn't say what %s prints: %s", path, text)
 		}
 	})
+	if text, _ := w.ok("schema", "memory", "recall"); !strings.Contains(text, "\nRecalled\n") || !strings.Contains(text, "    memories (list of RecalledMemory): ") {
+		t.Errorf("the object isn't described: %s", text)
+	}
+	if text, _ := w.ok("schema", "errorinfo", "--json"); !strings.Contains(text, `"name": "code"`) {
+		t.Errorf("an object as JSON: %s", text)
+	}
+	if code, _, errs := w.run(t.Context(), "schema", "nothing"); code != exitFailure || !strings.Contains(errs, `named "nothing"`) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
 }

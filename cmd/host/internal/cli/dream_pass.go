@@ -216,20 +216,25 @@ func (out *output) printDreamReport(namespace string, r *memory.DreamReport) err
 	out.term.Line("run %s looked at %s: %d dated, %d merged, %s decided and %d open, %d archived, %s skipped",
 		r.RunID, plural(int(r.TotalScanned), "memory", "memories"), r.AbsolutizedDates, r.Consolidated,
 		plural(int(r.ConflictsResolved), "contradiction", "contradictions"), r.ConflictsOpen, r.Archived, plural(int(r.StepsSkipped), "step", "steps"))
-	var refused []string
-	for class, n := range r.MergeRefusals {
-		refused = append(refused, fmt.Sprintf("%s %d", class, n))
-	}
-	if len(refused) > 0 {
-		slices.Sort(refused)
-		out.term.Line("pairs that look the same and differ in: %s", term.Clean(strings.Join(refused, ", ")))
+	if len(r.MergeRefusals) > 0 {
+		out.term.Line("pairs that look the same and differ in: %s", term.Clean(countsOf(r.MergeRefusals)))
 	}
 	return nil
 }
 
+// countsOf lists how many there are of each name, sorted.
+func countsOf(counts map[string]int64) string {
+	var list []string
+	for name, n := range counts {
+		list = append(list, fmt.Sprintf("%s %d", name, n))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
 func dreamListCommand(a *App) *cobra.Command {
 	in := &operation.DreamList{}
-	return verb[operation.Page[*memory.DreamRun]]{
+	c := verb[operation.Page[*memory.DreamRun]]{
 		Use: "list NAMESPACE", Short: "List the plans and runs of a namespace, the newest first",
 		Long:      "List the plans and runs of a namespace, the newest first. Runs can be undone for 30 days.",
 		Example:   "  reflectory dream list team/mail",
@@ -241,6 +246,8 @@ func dreamListCommand(a *App) *cobra.Command {
 			})
 		},
 	}.command(a)
+	sinceFlag(c, &in.Since, "plans and runs")
+	return c
 }
 
 func dreamShowCommand(a *App) *cobra.Command {
@@ -287,15 +294,17 @@ func (out *output) printDream(d *operation.DreamShown, from int) error {
 			return err
 		}
 	}
+	classes := map[string]int64{}
 	for _, r := range d.Plan.Refusals {
-		if err := out.say("\nnot merged  %s  %s  %s", oneLine(r.Class), r.Newer, r.Older); err != nil {
+		classes[r.Class]++
+	}
+	if len(classes) > 0 {
+		if err := out.say("\nnot merged, since they differ in: %s; --json has the pairs", term.Clean(countsOf(classes))); err != nil {
 			return err
 		}
 	}
-	for _, conflict := range d.Plan.Conflicts {
-		if err := out.say("\ncontradiction  %s  %s  %s", oneLine(conflict.Class), conflict.Newer, conflict.Older); err != nil {
-			return err
-		}
+	if len(d.Plan.Conflicts) > 0 {
+		return out.say("\n%s open: reflectory dream conflicts %s shows the texts", plural(len(d.Plan.Conflicts), "contradiction", "contradictions"), shellWord(d.Namespace))
 	}
 	return nil
 }

@@ -79,12 +79,38 @@ func metadataFlag(c *cobra.Command, into *json.RawMessage) {
 	}}, "metadata", "a `JSON` object")
 }
 
-// timeFlag adds a flag for a time, which read reads.
-func timeFlag(c *cobra.Command, into *time.Time, name, usage string, read func(flag, text string) (time.Time, error)) {
+// timeFlag adds a flag for a time: a date, a time, or how long ago it was.
+func timeFlag(c *cobra.Command, into *time.Time, name, usage string) {
 	c.Flags().Var(&parsed{kind: "string", parse: func(text string) (err error) {
-		*into, err = read("--"+name, text)
+		*into, err = parseSince("--"+name, text, core.SystemClock{}.Now())
 		return err
-	}}, name, usage)
+	}}, name, usage+" `time`: a date, a time, or a duration such as 72h or 7d")
+}
+
+// sinceFlag adds the flag that leaves out what is older than a time.
+func sinceFlag(c *cobra.Command, into *time.Time, what string) {
+	timeFlag(c, into, "since", "leave out "+what+" from before this")
+}
+
+// parseSince reads a time: a date, a time with its zone, or how long ago it was. "" is the zero time.
+func parseSince(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	ago, isDays := strings.CutSuffix(text, "d")
+	if days, err := strconv.ParseUint(ago, 10, 16); isDays && err == nil {
+		return now.Add(-time.Duration(days) * 24 * time.Hour), nil //nolint:gosec // 16 bits
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, sdk.Errorf(sdk.Invalid, "usage", "%s %q isn't a time", flag, core.Cut(text)).
+		WithHint("write %s 7d, or 72h; a date such as %s; or a time such as 2026-11-21T08:00:00Z", flag, now.Format(time.DateOnly))
 }
 
 // wordFlag adds a flag for one of a few words.

@@ -60,6 +60,33 @@ func TestNoCommandPanicsOnAFullDisk(t *testing.T) {
 	}
 }
 
+// TestHook_OnAFullDisk: a hook on a full disk exits with 0, and prints nothing or whole context.
+func TestHook_OnAFullDisk(t *testing.T) {
+	w := &fullWorld{t: t, dir: t.TempDir(), self: filepath.Join(programs, "reflectory")}
+	if err := syscall.Mount("tmpfs", w.dir, "tmpfs", 0, "mode=0700,size=16m"); err != nil {
+		t.Skipf("no disk can be mounted here, which root may: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(w.dir, 0) })
+	w.observe(2, rand.New(rand.NewPCG(1, 2)))
+	var connected any
+	if code := w.run(&connected, "", "connect", "codex"); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	for _, pages := range []int64{0, 1, 3, 20} {
+		w.fill(pages)
+		for _, kind := range []string{"session-start", "prompt", "tool", "stop", "session-end"} {
+			var out, errs bytes.Buffer
+			cmd := exec.Command(w.self, "hook", kind, "--client", "codex")
+			cmd.Env = []string{"HOME=" + w.dir, "REFLECTORY_DATA_DIR=" + filepath.Join(w.dir, "data")}
+			cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s%d","cwd":%q,"hook_event_name":"E","prompt":"remember that disks fill","tool_name":"Bash","last_assistant_message":"Yes."}`, pages, w.dir))
+			cmd.Stdout, cmd.Stderr = &out, &errs
+			if err := cmd.Run(); err != nil || errs.Len() > 0 || out.Len() > 0 && !json.Valid(out.Bytes()) {
+				t.Errorf("%s with %d pages left: %v, %s%s", kind, pages, err, &out, &errs)
+			}
+		}
+	}
+}
+
 // run runs a command, and decodes the one value that it prints.
 func (w *fullWorld) run(v any, input string, args ...string) int {
 	w.t.Helper()

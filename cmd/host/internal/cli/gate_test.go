@@ -74,7 +74,7 @@ func TestTheGateDecidesOnRecordedEvidence(t *testing.T) {
 	wantIn(t, out, `"decision_id": ""`, `"verdict": "obsolete"`, `"next_action": "purge"`, `"log:3"`, `"note=outdated"`, `"upstream_status_score=0"`)
 	out, _ = w.line(exitPassed, "", "gate explain old-steps")
 	wantIn(t, out, "not decided: this is what the gate would decide now", "what tools say (react): 0.2 = p ·", "tool_failures 3", "path_reachable false",
-		"what others found (omega): 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
+		"what the decision adds (omega): 0.4548", "rule: default/gate.yaml, rule gate", "condition failed_turns: 3 (at least 3): met", "aren't comparable")
 
 	out, _ = w.line(exitPassed, "", "gate explain old-steps"+factors)
 	wantIn(t, out, "not decided", "upstream_status_score 0,", "codebase_verification_score 0,", "runtime_utility_trend_score 0", "noted: outdated")
@@ -127,7 +127,7 @@ func TestARetainIsExplainedUntilNowIsAskedFor(t *testing.T) {
 	w.line(exitPassed, "", "gate run m --note seen")
 	w.line(exitPassed, failuresOf("m"), "evidence tool --file -")
 	out, _ = w.line(exitPassed, "", "gate explain m")
-	wantIn(t, out, "verdict: retain", "tool_failures 0", "noted: seen", "rule: default/gate.yaml, rule gate at match[3]: always", "aren't comparable")
+	wantIn(t, out, "verdict: retain", "tool_failures 0", "noted: seen", "rule: default/gate.yaml, rule gate at match[4]: always", "aren't comparable")
 	out, _ = w.line(exitPassed, "", "gate explain m --now")
 	wantIn(t, out, "not decided: this is what the gate would decide now", "tool_failures 3")
 	if strings.Contains(out, "seen") {

@@ -27,7 +27,7 @@ var groups = []struct {
 	{"remember", "Remember what was learnt", []string{"memory", "reflect", "session", "knowledge", "dream", "inject"}},
 	{"govern", "Govern what is remembered", []string{"governance", "policy", "decisions", "gate", "evidence"}},
 	{"extend", "Extend with plugins", []string{"plugin"}},
-	{"operate", "Operate the host", []string{"serve", "hosts", "tenant", "jobs", "mcp", "open", "status", "stats", "config", "store", "audit", "token", "version", "completion", "help"}},
+	{"operate", "Operate the host", []string{"serve", "hosts", "tenant", "jobs", "mcp", "connect", "hook", "open", "status", "doctor", "stats", "config", "store", "audit", "token", "schema", "version", "verify-release", "completion", "help"}},
 }
 
 // flagsTopic is the page of the flags that every command takes.

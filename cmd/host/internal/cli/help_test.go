@@ -72,31 +72,20 @@ func runLine(t *testing.T, env map[string]string, line string) {
 	}
 }
 
-// refusals are the answers to examples that need what no new project has: an embedding
-// model, a server, a token, whose id can't be chosen, and a shared database.
+// refusals are the answers to examples that need what no new project has: a model, a server,
+// a token, whose id can't be chosen, a shared database, and a release's plugins.
 var refusals = map[string]string{
 	"reflectory dream calibrate":                                  "is not calibrated",
 	"reflectory dream calibrate --pairs pairs.jsonl":              "no file pairs.jsonl",
+	"reflectory doctor llm":                                       "no model is named",
+	"reflectory doctor llm workflow.yaml --write":                 "no model is named",
 	"reflectory open":                                             "there is no server",
 	"reflectory token revoke 65f0a1b2":                            "there is no token",
 	"reflectory hosts drain 0193a1f2-7c3e-7d52-9b1a-6f0c2d4e8a91": "there is no host",
 	"reflectory tenant move team --stores stores.yaml":            "no file stores.yaml",
-	"reflectory tenant move team --stores stores.yaml --other postgres://app@db2.example.org/team": "no file stores.yaml",
+	"reflectory tenant move team --stores stores.yaml --other postgres://app@db2.example.org/team":               "no file stores.yaml",
+	"reflectory plugin add --mcp everything --grant fs:system -- npx -y @modelcontextprotocol/server-everything": "copy reflectory/mcp-eval",
+	"reflectory plugin add --mcp search --url https://mcp.example.org/mcp --grant network:mcp.example.org:443":   "server",
 	"reflectory plugin push":                                 "where hosts share a database",
 	"reflectory policy push examples/policy-folder/policies": "where hosts share a database",
-}
-
-// splitWords splits a line at its spaces, except spaces in quotes.
-func splitWords(line string) []string {
-	var words []string
-	for line != "" {
-		at := strings.IndexAny(line, "'\"")
-		if at < 0 {
-			return append(words, strings.Fields(line)...)
-		}
-		quoted, rest, _ := strings.Cut(line[at+1:], line[at:at+1])
-		words = append(append(words, strings.Fields(line[:at])...), quoted)
-		line = rest
-	}
-	return words
 }

@@ -83,7 +83,7 @@ func flagFor(c *cobra.Command, name string) *pflag.Flag {
 // positional is the word in a command's usage that an argument replaces, such as WORKFLOW
 // of "run WORKFLOW", or "".
 func positional(c *cobra.Command, name string) string {
-	if c == nil {
+	if c == nil || c.Annotations[namespaceGiven] == byPosition { // a hint has the flag, which says what it is
 		return ""
 	}
 	for _, word := range operands(c) {

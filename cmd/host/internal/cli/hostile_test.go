@@ -134,6 +134,7 @@ func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
 }
 
 func TestASignalCancelsTheRun(t *testing.T) {
+	coretest.Long(t)
 	// What is caught here is at its default in a program that is started; what is
 	// ignored, as under nohup, stays so.
 	hangups := make(chan os.Signal, 1)

@@ -87,6 +87,7 @@ func injectListCommand(a *App) *cobra.Command {
 	}.command(a)
 	namespaceFlag(c, &in.Namespace)
 	c.Flags().StringVar(&in.Session, "session", "", "only snapshots of this session, in the order of its turns")
+	sinceFlag(c, &in.Since, "snapshots")
 	return c
 }
 

@@ -38,7 +38,7 @@ func (f stateFlags) overlay(in inputs) (o state.Overlay, err error) {
 		path, text, found := strings.Cut(kv, "=")
 		if !found {
 			return o, usageError{sdk.Errorf(sdk.Invalid, "usage", "--state %q is not key=value", kv).
-				WithHint("write --state name=Ada or --state user.age=36; the value is JSON if it can be parsed, else text")}
+				WithHint("write --state %s=VALUE, such as --state user.age=36; the value is JSON if it can be parsed, else text", kv)}
 		}
 		value := jsonOrText([]byte(text))
 		if !utf8.ValidString(kv) || jsontext.InvalidText(value) >= 0 {

@@ -33,6 +33,7 @@ func jobsListCommand(a *App) *cobra.Command {
 	f.StringVar(&in.UserID, "user", "", "only jobs of this `user`")
 	f.StringVar(&in.Namespace, "namespace", "", "only jobs in this namespace")
 	f.BoolVar(&in.Subtree, "subtree", false, "with --namespace: look in the namespaces below as well")
+	sinceFlag(c, &in.Since, "jobs")
 	return c
 }
 

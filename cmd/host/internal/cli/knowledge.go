@@ -33,6 +33,7 @@ func knowledgeListCommand(a *App) *cobra.Command {
 		},
 	}.command(a)
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "the namespace to look in (default: the configured one; see config show)")
+	sinceFlag(c, &in.Since, "entries")
 	return c
 }
 
@@ -45,6 +46,9 @@ func knowledgeGetCommand(a *App) *cobra.Command {
 		Print: func(out *output, k *core.Knowledge) error {
 			fmt.Fprintf(out.Stdout, "knowledge  %s\nnamespace  %s\nfrom       %s, decision %s\ntitle      %s\nsummary    %s\n\n",
 				k.ID, oneLine(k.Namespace), k.PromotedFrom, k.DecisionID, oneLine(k.Title), oneLine(k.Summary))
+			if k.DemotedBy != "" {
+				fmt.Fprintf(out.Stdout, "demoted by decision %s\n\n", k.DemotedBy)
+			}
 			return out.say("%s", term.Lines(k.Content))
 		},
 	}.command(a)

@@ -176,6 +176,7 @@ func TestAMissingKeyIsSaidBeforeAnythingRuns(t *testing.T) {
 }
 
 func TestAModelThatIsDownForAWhileCostsNoAttempt(t *testing.T) {
+	coretest.Long(t)
 	var down atomic.Bool
 	var asked atomic.Int64
 	server := llmtest.StartFunc(func(*llmtest.Request) llmtest.Reply {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,8 +19,11 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/plugin/install"
+	"github.com/reflectory/reflectory/plugins/checks-eval/checkseval"
+	"github.com/reflectory/reflectory/plugins/command-eval/commandeval"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/lua-eval/luaeval"
+	"github.com/reflectory/reflectory/plugins/mcp-eval/mcpeval"
 	"github.com/reflectory/reflectory/plugins/schema-eval/schemaeval"
 	"github.com/reflectory/reflectory/sdk"
 	"github.com/reflectory/reflectory/sdk/process"
@@ -28,11 +32,13 @@ import (
 // plugins are the shipped plugins, one that counts and one that talks, served by
 // this test binary under their own names, so that no build step is needed.
 var plugins = map[string]func() sdk.Plugin{
-	"reflectory/schema-eval": schemaeval.Plugin,
-	"reflectory/llm-eval":    func() sdk.Plugin { return llmeval.Plugin(llmeval.Options{}) },
-	"reflectory/lua-eval":    luaeval.Plugin,
-	"test/tally":             tally,
-	"test/chatty":            chatty,
+	"reflectory/schema-eval":  schemaeval.Plugin,
+	"reflectory/checks-eval":  checkseval.Plugin,
+	"reflectory/command-eval": commandeval.Plugin,
+	"reflectory/llm-eval":     func() sdk.Plugin { return llmeval.Plugin(llmeval.Options{}) },
+	"reflectory/lua-eval":     luaeval.Plugin,
+	"test/tally":              tally,
+	"test/chatty":             chatty,
 }
 
 // quickGone is when hosts of the program quick-host count as gone: soon, so that a test
@@ -54,6 +60,7 @@ func TestMain(m *testing.M) {
 		commands[path.Base(name)] = func() { process.Main(plugin()) }
 	}
 	commands["quick-host"] = func() { os.Exit(mainWith(withClock(host.Config{GoneAfter: quickGone}))) }
+	commands["mcp-eval"] = serveMCP
 	commands["prying"] = func() { process.Main(prying()) }
 	for name, serve := range hostiles {
 		commands[name] = serve
@@ -120,12 +127,33 @@ func (t tests) Run() int {
 			panic(err)
 		}
 	}
+	if err := shipMCP(dir, program); err != nil {
+		panic(err)
+	}
 	if err := os.Setenv("GOGC", gogc); err != nil {
 		panic(err)
 	}
 	programs = dir
 	coretest.Split(concurrent, "TestOthersWithoutTheRaceDetector")
 	return coretest.WithPlainAt(t.m, program).Run()
+}
+
+// serveMCP is the plugin mcp-eval.
+func serveMCP() {
+	p, err := mcpeval.Plugin(os.Args[len(os.Args)-1])
+	if err != nil {
+		panic(err)
+	}
+	process.Main(p)
+}
+
+// shipMCP puts mcp-eval where the program looks for it, to make packages of MCP servers.
+func shipMCP(dir, program string) error {
+	folder := filepath.Join(dir, "plugins", "reflectory", "mcp-eval")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return linkFile(program, filepath.Join(folder, "mcp-eval"))
 }
 
 // linkFile puts a program at another path too.
@@ -160,7 +188,13 @@ func installPlugins(t *testing.T, dir string) string {
 		for name, plugin := range plugins {
 			p := plugin()
 			m := p.Describe()
-			installPlugin(t, all, name, m.Version, m.Kinds)
+			var services []string
+			for _, asked := range m.Capabilities {
+				if service, ok := strings.CutPrefix(asked, "host:"); ok {
+					services = append(services, service)
+				}
+			}
+			installPlugin(t, all, name, m.Version, m.Kinds, services...)
 		}
 	})
 	if err := os.CopyFS(dir, os.DirFS(all)); err != nil {
@@ -174,20 +208,20 @@ const packageText = `name: %s
 version: %s
 kinds: %s
 entry: [sh, run.sh]
-capabilities: {fs: [system, %q]}
+capabilities: {fs: [system, %q], host: %s}
 `
 
 // installPlugin makes a package whose file is a script that becomes a program of
 // this test binary: a program of its size would be copied and hashed whenever a
 // test uses it.
-func installPlugin(t *testing.T, dir, name, version string, kinds []sdk.Kind) {
+func installPlugin(t *testing.T, dir, name, version string, kinds []sdk.Kind, services ...string) {
 	t.Helper()
 	folder := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for file, text := range map[string]string{
-		install.PackageFile: fmt.Sprintf(packageText, name, version, string(jsontext.MustEncode(kinds)), programs),
+		install.PackageFile: fmt.Sprintf(packageText, name, version, string(jsontext.MustEncode(kinds)), programs, jsontext.MustEncode(append([]string{}, services...))),
 		"run.sh":            fmt.Sprintf("GOGC=%s exec '%s/%s' \"$@\"\n", gogc, programs, path.Base(name)),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
 
@@ -183,6 +184,7 @@ func TestMCP_AnAgentsProgramIsKilled(t *testing.T) {
 // TestMCP_GoesOnWithRuns that a server left when it was killed, also if it was an agent's
 // program: a command's run has no job that would be taken over.
 func TestMCP_GoesOnWithRuns(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t)
 	never := make(chan struct{})
 	late := llmtest.Text("too late").After(never)

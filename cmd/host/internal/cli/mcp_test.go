@@ -97,7 +97,7 @@ func TestMCP_OneHasTheStoreForAll(t *testing.T) {
 	first.call("observe", `{"namespace":"team/a","content":"The harbour closes at noon."}`)
 	w.ok("memory", "observe", "--namespace", "team/a", "--content", "The ferry is late.")
 	second := w.agent("--agent", "second", "--profile", "all")
-	wantIn(t, second.call("retrieve", `{"namespace":"team/a","query":"harbour"}`), "closes at noon", `"agent_id":"first"`)
+	wantIn(t, second.call("retrieve", `{"namespace":"team/a","query":"harbour","detail":"full"}`), "closes at noon", `"agent_id":"first"`)
 	second.call("observe", `{"namespace":"team/a","content":"The market opens at six."}`)
 	wantIn(t, first.call("stats", `{"scope":"memory"}`), `"memories":3`)
 
@@ -213,7 +213,7 @@ func TestServe_HasTheToolsOverHTTP(t *testing.T) {
 		}
 		return a.StatusCode, a.Header, string(text)
 	}
-	const observe = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"observe","arguments":{"namespace":"team/a","content":"The tide is out."}}}`
+	const observe = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"observe","arguments":{"namespace":"team/a","content":"The tide is out.","detail":"full"}}}`
 	status, _, body := ask(nil, observe)
 	if wantIn(t, body, "The tide is out.", `"agent_id"`); status != 200 {
 		t.Errorf("%d %s", status, body)

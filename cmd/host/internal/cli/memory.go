@@ -16,7 +16,7 @@ limit what may be reflected there (see: reflectory governance). What happens to 
 depends on how it is used: recall returns it, feedback says how that went, and the gate
 decides whether it is purged or becomes knowledge. An ID is a memory's id, or at least
 its first 8 characters.`,
-		memoryObserveCommand(a), memoryReflectCommand(a), memoryRecallCommand(a), memoryFeedbackCommand(a),
+		memoryObserveCommand(a), memoryImportCommand(a), memoryReflectCommand(a), memoryRecallCommand(a), memoryFeedbackCommand(a),
 		memoryGetCommand(a), memoryListCommand(a), memoryNamespacesCommand(a), memoryLinkCommand(a), memoryExplainCommand(a),
 		memoryLineageCommand(a), memoryHistoryCommand(a),
 		memoryRestoreCommand(a), memorySweepCommand(a), memoryReembedCommand(a),

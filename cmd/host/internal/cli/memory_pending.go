@@ -21,6 +21,7 @@ func memoryPendingCommand(a *App) *cobra.Command {
 		}),
 	}.command(a)
 	c.Flags().StringVar(&in.Namespace, "namespace", "", "only reflections of this namespace")
+	sinceFlag(c, &in.Since, "reflections")
 	return c
 }
 

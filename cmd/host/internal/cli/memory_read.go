@@ -35,7 +35,7 @@ func printMemory(out *output, m *core.Memory, links []core.Link) error {
 		{"occurred", occurred(m)}, {"created", term.Time(m.CreatedAt)},
 		{"uses", fmt.Sprintf("%d of %s: %s, %d partial, %s", m.Signals.Uses(), plural(int(m.Signals.RelevantTurns), "recall", "recalls"),
 			plural(int(m.Signals.Successes), "success", "successes"), m.Signals.Partials, plural(int(m.Signals.Failures), "failure", "failures"))},
-		{"ttl score", fmt.Sprintf("%.3f (%s)", m.Signals.TTLScore, operation.TermFor("ttl_score").Word)}, {"title", m.Title},
+		{"helps", fmt.Sprintf("%.3f: %s", m.Signals.TTLScore, operation.TermFor("ttl_score").Label())}, {"title", m.Title},
 	}
 	for _, row := range rows {
 		if row[1] != "" {
@@ -71,6 +71,7 @@ func memoryListCommand(a *App) *cobra.Command {
 		Print: func(out *output, page *operation.Memories) error { return printMemories(out, page, in) },
 	}.command(a)
 	filterFlags(c, f)
+	sinceFlag(c, &in.Since, "memories")
 	return c
 }
 
@@ -124,7 +125,8 @@ func memoryRecallCommand(a *App) *cobra.Command {
 		Long: `Find the memories that match a text best, by meaning, by words, and by how well they did
 before. The tool retrieve and the operation memory_recall are the same as this command.
 Memories that failed rank lower, superseded memories are left out, and of
-identical contents only the most used is shown. With --session, the recall begins the
+identical contents only the most used is shown. Each has a p, which is how probably it is
+relevant; where nothing is, the nearest two are shown. With --session, the recall begins the
 session's next turn and prints its number, or belongs to the turn in --turn. Then memory
 feedback says how the turn went, and the turn counts as a use or a miss of each memory.
 Without a session, recall only reads.
@@ -151,7 +153,11 @@ error.`,
 	c.Flags().Int64Var(&r.Turn, "turn", 0, "the session's current turn or a later one (default: the next)")
 	c.Flags().IntVar(&r.Limit, "limit", 0, "how many at most (default: about 5, depending on the session's bias)")
 	c.Flags().Float64Var(&r.MinScore, "min-score", 0, "leave out memories with a lower score")
+	optional(c, &r.MinP, "min-p", "the lowest p of a relevant memory, 0 to 1 (default: the namespace's settings)")
 	c.Flags().BoolVar(&r.IncludeSuperseded, "include-superseded", false, "include superseded memories")
+	timeFlag(c, &r.From, "from", "leave out what happened before this")
+	timeFlag(c, &r.To, "to", "leave out what happened at or after this")
+	timeFlag(c, &r.AsOf, "as-of", "search what was known, and not superseded, at this")
 	c.Flags().StringVar(&queries, "queries", "", "recall for each line of a JSON Lines `file`, or - for standard input")
 	return c
 }
@@ -175,6 +181,9 @@ func printRecall(out *output, r *core.RecallRequest, result *operation.Recalled)
 	if result.EmbeddingFailure != "" {
 		out.term.Line("warn: found by words alone: %s", oneLine(result.EmbeddingFailure))
 	}
+	if result.NothingRelevant && len(result.Memories) > 0 {
+		out.term.Line("%s; the nearest:", nothingIn("nothing relevant", r.Namespace, r.Subtree))
+	}
 	for i := range result.Memories {
 		printRecalled(out, &result.Memories[i])
 	}
@@ -195,7 +204,7 @@ func printRecalled(out *output, r *core.Recalled) {
 	if r.Content != r.Title {
 		fmt.Fprintf(out.Stdout, "   %s\n", out.preview(3, r.Content))
 	}
-	why := []string{fmt.Sprintf("%s %.2f", operation.TermFor("q").Label(), r.Why.Q)}
+	why := []string{fmt.Sprintf("p %.2f", r.P), fmt.Sprintf("%s %.2f", operation.TermFor("q").Label(), r.Why.Q)}
 	if r.Why.Similarity != nil {
 		why = append(why, fmt.Sprintf("similarity %.2f", *r.Why.Similarity))
 	}
@@ -245,7 +254,7 @@ gate, and what happened to it, from the journal of its namespace.`,
 func printMemoryWhy(out *output, e *memory.Explanation) error {
 	out.lines("           ", "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n", e.ID, term.Clean(e.Namespace), e.State, e.Turn)
 	for _, line := range e.Why {
-		out.lines("  ", "%s", term.Clean(line))
+		out.lines("  ", "%s", term.Clean(operation.InWords(line)))
 	}
 	for _, l := range slices.Concat(e.LinksFrom, e.LinksTo) {
 		out.lines("  ", "link: %s %s %s", l.From, l.Relation, l.To)

@@ -61,11 +61,11 @@ var shapes = []struct {
 }{
 	{line: "memory observe --namespace n --id fact-0001 --content word --tag t --metadata {\"a\":1}", keys: memoryKeys},
 	{line: "memory observe --namespace n --id fact-0002 --content words --tag t --metadata {\"a\":1}", keys: memoryKeys, parts: map[string]string{
-		"signals": "failure_count hit_count hit_rate_ewma last_hit_turn miss_streak partial_count q_value relevant_turns sessions success_count ttl_score utility_score",
+		"signals": "failure_count hit_count hit_rate_ewma last_hit_turn miss_streak partial_count q_value relevant_turns sessions success_count ttl_score utility_score window",
 	}},
-	{line: "memory recall --namespace n word", keys: "memories"},
-	{line: "memory recall --session mine --turn 1 --namespace n word", keys: "memories session turn", parts: map[string]string{
-		"memories.0":     sortedWords(usedMemoryKeys + " handle rank score why"),
+	{line: "memory recall --namespace n word", keys: "answerable memories"},
+	{line: "memory recall --session mine --turn 1 --namespace n word", keys: "answerable memories session turn", parts: map[string]string{
+		"memories.0":     sortedWords(usedMemoryKeys + " handle p rank record score why"),
 		"memories.0.why": "depth_boost failure_factor fused lexical_rank near q_value use_factor",
 	}},
 	{line: "memory feedback --session mine --turn 1 --outcome success --used fact-0001", keys: "bias items outcome revalidate session source turn", parts: map[string]string{
@@ -109,7 +109,7 @@ var shapes = []struct {
 	{line: "store backup backup", keys: "folder left_out"},
 	{line: "store restore backup --data-dir restored", keys: "folder"},
 	{line: "store export all.jsonl", keys: movedKeys},
-	{line: "memory recall --namespace n --queries queries.jsonl", keys: "results", parts: map[string]string{"results.0": "memories"}},
+	{line: "memory recall --namespace n --queries queries.jsonl", keys: "results", parts: map[string]string{"results.0": "answerable memories"}},
 	{line: "memory observe --namespace n --file more.jsonl", keys: "observed repeated"},
 }
 

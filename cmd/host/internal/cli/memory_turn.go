@@ -54,7 +54,7 @@ func showFeedback(out *output, result *core.FeedbackResult) error {
 	if result.Duplicate {
 		out.term.Line("turn %d of session %s already had its feedback; this is what it did", result.Turn, term.Clean(result.Session))
 	}
-	if err := printRows(out, []string{"MEMORY", "USED", "Q", "TTL", "BEFORE", "AFTER"}, result.Items, func(item core.FeedbackItem) []string {
+	if err := printRows(out, []string{"MEMORY", "USED", heading("q"), heading("ttl_score"), "BEFORE", "AFTER"}, result.Items, func(item core.FeedbackItem) []string {
 		used := fmt.Sprint(item.Used)
 		if item.Inferred > 0 {
 			used = "inferred"
@@ -101,7 +101,7 @@ func showSweep(out *output, result *memory.SweepResult) error {
 			out.term.Line("%d became %s", n, state)
 		}
 	}
-	for _, next := range []string{verdict.NextRetain, verdict.NextPromote, verdict.NextPurge} {
+	for _, next := range []string{verdict.NextRetain, verdict.NextPromote, verdict.NextDemote, verdict.NextPurge} {
 		if n := result.Gated[next]; n > 0 {
 			out.term.Line("gate: %s of %d", next, n)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,9 +72,9 @@ func (a *App) closeTracer() {
 	a.observed.tracer = nil
 }
 
-// scrapes makes the handler of a server's /metrics.
-func (o *observed) scrapes(h *host.Host) func(streams func() int) http.Handler {
-	return func(streams func() int) http.Handler { return o.metrics.Handler(h, streams) }
+// scrapes makes the handler of a server's /metrics. expiries are its certificates' ends.
+func (o *observed) scrapes(h *host.Host, expiries map[string]func() time.Time) func(streams func() int) http.Handler {
+	return func(streams func() int) http.Handler { return o.metrics.Handler(h, expiries, streams) }
 }
 
 // traces makes the function that traces a server's requests; nil if no collector is named.

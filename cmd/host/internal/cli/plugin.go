@@ -22,7 +22,7 @@ The lock is next to the nearest reflectory.yaml in this folder or above; without
 is in the data folder. The shipped plugins have a lock of their own, next to the
 program; if both pin the same plugin, your own lock is used.`,
 		pluginListCommand(a), pluginDescribeCommand(a.out), pluginAddCommand(a), pluginRemoveCommand(a), pluginPruneCommand(a),
-		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginPushCommand(a), pluginSignCommand(a.out),
+		pluginInspectCommand(a), pluginVerifyCommand(a), pluginLogsCommand(a), pluginPushCommand(a), pluginSignCommand(a.out), pluginPackCommand(a.out),
 		pluginNewCommand(a.out), pluginTestCommand(a),
 	)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -21,33 +22,64 @@ import (
 
 // addFlags are the flags of plugin add.
 type addFlags struct {
-	grant   []string
-	inPlace bool
-	purge   bool
-	replace bool
+	grant      []string
+	inPlace    bool
+	purge      bool
+	replace    bool
+	sha256     string
+	sideBySide bool
+	mcp, url   string
 }
 
 func pluginAddCommand(a *App) *cobra.Command {
 	var f addFlags
 	c := &cobra.Command{
-		Use: "add PATH", Short: "Install the plugin in a folder and pin it",
-		Long: `Install the plugin in a folder and pin it in reflectory.lock: the SHA-256 of every file,
-for all platforms, and the capabilities that it is granted. The capabilities that it
-asks for are shown. On a terminal you are asked to grant them; elsewhere, --grant must
+		Use: "add [PATH|ADDRESS|COMMAND…]", Short: "Install a plugin and pin it",
+		Long: `Install a plugin and pin it in reflectory.lock: the SHA-256 of every file, for all
+platforms, and the capabilities that it is granted. PATH is its folder, or an archive
+that plugin pack made. ADDRESS is https://HOST/FILE.tar.gz, which needs --sha256, or
+oci://REGISTRY/NAME:VERSION, whose digest is pinned; both without a login. The
+capabilities that the plugin asks for are shown. On a terminal you are asked to grant them; elsewhere, --grant must
 name exactly these. A WASM module is compiled first, and refused if that fails. The
 plugin's files are copied to the plugin folder, unless --in-place leaves them where they
 are, for plugins that belong to the lock's own folder. The command says which version
 the plugin replaces, and whether that is a downgrade. The old version's copy stays,
 since other locks may pin it, unless --purge deletes it (plugin prune deletes every copy
 that no lock names). A package with the name of a plugin that comes with the program is
-refused, unless --replace lets it take that plugin's place.`,
-		Example: `  reflectory plugin add words`,
-		RunE:    func(c *cobra.Command, args []string) error { return addPlugin(c.Context(), a, args[0], f) },
+refused, unless --replace lets it take that plugin's place.
+
+With --mcp NAME it makes a plugin of an MCP server, whose tools then judge and make outputs
+(type: mcp, action: mcp.call). COMMAND is how the server is started, after --: npx -y
+PACKAGE@VERSION, of which the exact version is installed into the plugin's folder without running its
+scripts, or a program, whose files are copied. With --url it is reached by HTTP instead. The
+server is started once in the sandbox, to pin the definitions of its tools; a tool that has
+another one later is refused, until the server is added again.`,
+		Example: `  reflectory plugin add words
+  reflectory plugin add --mcp everything --grant fs:system -- npx -y @modelcontextprotocol/server-everything
+  reflectory plugin add --mcp search --url https://mcp.example.org/mcp --grant network:mcp.example.org:443`,
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case f.mcp != "":
+				return addMCP(c.Context(), a, args, f)
+			case f.url != "":
+				return usage(sdk.Errorf(sdk.Invalid, "usage", "--url needs --mcp NAME"))
+			case len(args) == 0:
+				return usage(sdk.Errorf(sdk.Invalid, "usage", "%s needs PATH|ADDRESS", c.CommandPath()).WithHint("for example: reflectory plugin add words"))
+			case len(args) > 1:
+				return usage(sdk.Errorf(sdk.Invalid, "usage", "%s takes PATH|ADDRESS, not %d arguments: %q is too many", c.CommandPath(), len(args), core.Cut(args[1])).
+					WithHint("a command follows --mcp NAME --"))
+			}
+			return addPlugin(c.Context(), a, args[0], f)
+		},
 	}
 	c.Flags().StringSliceVar(&f.grant, "grant", nil, "the `capabilities` that it asks for, such as network:example.org:443,fs:system")
+	c.Flags().StringVar(&f.sha256, "sha256", "", "the `digest` that the archive must have, as plugin pack prints it")
 	c.Flags().BoolVar(&f.inPlace, "in-place", false, "use the folder where it is, below the lock's, instead of a copy")
+	c.Flags().BoolVar(&f.sideBySide, "side-by-side", false, "pin it as NAME@VERSION, next to other versions, for workflows that name it so")
 	c.Flags().BoolVar(&f.purge, "purge", false, "delete the copied files of the version that it replaces")
 	c.Flags().BoolVar(&f.replace, "replace", false, "let it take the place of a plugin that comes with the program: a package whose name begins with "+install.ShippedPublisher)
+	c.Flags().StringVar(&f.mcp, "mcp", "", "make a plugin of an MCP server, with this `name`")
+	c.Flags().StringVar(&f.url, "url", "", "the `address` of the MCP server")
 	return c
 }
 
@@ -84,9 +116,9 @@ func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 	}
 	var added addedPlugin
 	p, err := install.Add(ctx, path, install.AddOptions{
-		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust,
+		Place: place, InPlace: f.inPlace, Purge: f.purge, Trust: trust, SideBySide: f.sideBySide, SHA256: f.sha256, Transport: a.config.Network().Transport(),
 		Approve: func(r install.Request) error {
-			added.Replaced, added.signer, added.Unchecked = r.Replaced(), r.Signer, r.Unchecked()
+			added.Replaced, added.Unchecked = r.Replaced(), r.Unchecked()
 			if place.Lock != shippedPlace.Lock { // else they are being built
 				if err := mayReplace(shipped, r, f.replace); err != nil {
 					return err
@@ -104,10 +136,47 @@ func addPlugin(ctx context.Context, a *App, path string, f addFlags) error {
 		return err
 	}
 	added.PluginSummary, added.Limits, added.files = host.Summarize(p), host.LimitsOf(p.Package), len(p.Locked.Files)
+	added.Source, added.Archive = p.Locked.Source, p.Locked.Archive
 	if a.out.json {
 		return a.out.printJSON(added)
 	}
 	added.print(a)
+	return nil
+}
+
+// addMCP makes the package of an MCP server, and adds it. What it is granted is asked before it is started for the first
+// time, which is in the sandbox and pins its tools.
+func addMCP(ctx context.Context, a *App, command []string, f addFlags) (err error) {
+	a.out.term.Status("fetching the server %s …", term.Clean(f.mcp))
+	folder, release, err := install.StageMCP(ctx, install.MCPServer{Name: f.mcp, Command: command, URL: f.url, Granted: f.grant}, host.ShippedPlace())
+	a.out.term.Clear()
+	if err != nil {
+		return err
+	}
+	defer release()
+	pkg, err := install.ReadPackage(folder)
+	if err != nil {
+		return err
+	}
+	if err := approvePlugin(ctx, a, install.Request{Package: pkg}, f.grant); err != nil {
+		return err
+	}
+	f.grant = pkg.Capabilities.List()
+	drivers, err := host.OpenDrivers(a.config, []plugin.Installed{{Runtime: pkg.Runtime, Granted: pkg.Capabilities}}, host.DriverOptions{Log: func(plugin.LogLine) {}})
+	if err != nil {
+		return err
+	}
+	defer closing(&err, drivers)
+	a.out.term.Status("asking %s for its tools …", term.Clean(pkg.Name))
+	tools, err := install.PinTools(ctx, folder, process.TempDir(), drivers)
+	a.out.term.Clear()
+	if err != nil {
+		return err
+	}
+	if err := addPlugin(ctx, a, folder, f); err != nil || a.out.json {
+		return err
+	}
+	fmt.Fprintf(a.out.Stdout, "tools %s\n", term.Clean(strings.Join(tools, ", ")))
 	return nil
 }
 
@@ -124,14 +193,16 @@ type addedPlugin struct {
 	// Described is whether the plugin described itself exactly as in its plugin.yaml;
 	// false if it can't be started on this machine.
 	Described bool `json:"described"`
-	// Unchecked is whether it has a signature that wasn't checked, because the trust file names
-	// no key of its publisher.
+	// Unchecked is whether it has a signature that doesn't show who made it, because the trust file
+	// names no key of its publisher.
 	Unchecked bool `json:"signature_unchecked,omitempty"`
+	// Source is where it is from, if the lock has that, and Archive the SHA-256 of a downloaded archive.
+	Source  string `json:"source,omitempty"`
+	Archive string `json:"archive,omitempty"`
 
 	module      *wasm.Info // nil for a process
 	undescribed error      // why it can't be started
 	files       int
-	signer      string // "" if it isn't signed
 }
 
 // tried notes the result of a trial.
@@ -155,13 +226,21 @@ func (p *addedPlugin) print(a *App) {
 		a.out.term.Line("note: the plugin couldn't be started here, so only its plugin.yaml is known: %s", term.Clean(p.undescribed.Error()))
 	}
 	fmt.Fprintf(a.out.Stdout, "pinned in %s\n", p.Lock)
-	if p.signer != "" {
-		fmt.Fprintf(a.out.Stdout, "signed by key %s\n", p.signer)
+	if p.Signer != "" {
+		fmt.Fprintf(a.out.Stdout, "signed by key %s\n", p.Signer)
 	}
 	if p.Unchecked {
-		publisher, _, _ := strings.Cut(p.Name, "/")
-		a.out.term.Line("note: it has a signature, which wasn't checked: the trust file names no key of %s", publisher)
+		a.out.term.Line("note: %s", uncheckedLine(p.Name, p.UntrustedSigner))
 	}
+}
+
+// uncheckedLine says what a signature shows if the trust file names no key of the publisher.
+func uncheckedLine(name, signer string) string {
+	publisher, _, _ := strings.Cut(name, "/")
+	if signer == "" {
+		return "it has a signature, which wasn't checked: the trust file names no key of " + publisher
+	}
+	return "signed by key " + signer + ", which isn't trusted: the trust file names no key of " + publisher
 }
 
 // tryPlugin tries a plugin before it is pinned. A module is compiled, so that its first
@@ -208,7 +287,7 @@ func approvePlugin(ctx context.Context, a *App, r install.Request, grant []strin
 		a.out.term.Line("  %s%s", term.Clean(name), note)
 	}
 	if r.Unchecked() {
-		a.out.term.Line("its signature can't be checked: the trust file names no key of its publisher")
+		a.out.term.Line("%s", uncheckedLine(r.Package.Name, r.UntrustedSigner))
 	}
 	fmt.Fprint(a.out.Stderr, "grant that? [y/N] ")
 	answer, err := readAnswer(ctx, a)

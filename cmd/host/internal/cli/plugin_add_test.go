@@ -118,11 +118,26 @@ func TestPluginAdd_ReportsTheSignature(t *testing.T) {
 	}
 	key := w.file("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	w.ok("plugin", "sign", "--key", key, folder)
-	if _, errs := w.ok(add...); !strings.Contains(errs, "it has a signature, which wasn't checked: the trust file names no key of acme") {
+	id := install.KeyID(private.Public().(ed25519.PublicKey))
+	if _, errs := w.ok(add...); !strings.Contains(errs, "signed by key "+id+", which isn't trusted: the trust file names no key of acme") {
 		t.Errorf("with a signature: %s", errs)
 	}
-	if out, _ := w.ok(append(add, "--json")...); !strings.Contains(out, `"signature_unchecked": true`) {
+	if out, _ := w.ok(append(add, "--json")...); !strings.Contains(out, `"signature_unchecked": true`) || !strings.Contains(out, `"untrusted_signer": "`+id) {
 		t.Errorf("with a signature, as JSON: %s", out)
+	}
+	if out, _ := w.ok("plugin", "inspect", "acme/signed", "--lock", lock); !strings.Contains(out, id+" (not trusted") {
+		t.Errorf("inspected: %s", out)
+	}
+	signature := filepath.Join(folder, install.SignatureFile)
+	text, err := os.ReadFile(signature)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(signature, text[:bytes.IndexByte(text, '\n')], 0o600); err != nil { // as openssl writes it
+		t.Fatal(err)
+	}
+	if _, errs := w.ok(add...); !strings.Contains(errs, "it has a signature, which wasn't checked: the trust file names no key of acme") {
+		t.Errorf("with a signature without its key: %s", errs)
 	}
 }
 

@@ -19,7 +19,8 @@ func TestPluginAdd_AsksAProcessWhatItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, grants, _ := strings.Cut(string(yaml), "capabilities: {fs: [system, \"")
-	grant := "--grant fs:system,fs:" + strings.TrimSuffix(strings.TrimSpace(grants), "\"]}")
+	dir, _, _ := strings.Cut(grants, "\"")
+	grant := "--grant fs:system,fs:" + dir
 	w.env["REFLECTORY_LOCK"] = filepath.Join(w.dir, "project", "reflectory.lock")
 
 	if added := w.parsed(exitPassed, "plugin add "+folder+" "+grant); added["described"] != true {

@@ -30,7 +30,8 @@ With --json:
   problem   why it can't run: {code, message, hint?, try?, details?}
   package   its plugin.yaml; limits: memory_bytes timeout output_bytes instances
             parallel, and fuel or processes
-  files     the SHA-256 of each file that the lock pins; signer: the key that signed it
+  files     the SHA-256 of each file that the lock pins
+  signer    the key that signed it; untrusted_signer if the trust file doesn't name the key
   sandbox   of a process: mode, refuses (mode require, and something is missing),
             holds (nothing essential is missing), user, no_new_privs, landlock (its
             version, 0 for none), seccomp, rlimits, pid_namespace, network_namespace, cgroup
@@ -74,11 +75,19 @@ func inspectPlugin(ctx context.Context, a *App, name string) (*host.Inspection, 
 	return host.Inspect(ctx, a.config, a.Getenv, p), nil
 }
 
+// signedBy is the key that signed a package.
+func signedBy(s install.Signed) string {
+	if s.UntrustedSigner != "" {
+		return s.UntrustedSigner + " (not trusted: the trust file names no key of its publisher)"
+	}
+	return s.Signer
+}
+
 // printInspection shows an inspection to people.
 func printInspection(out *output, i *host.Inspection) error {
 	rows := [][2]string{
 		{"version", i.Version}, {"description", i.Description}, {"kinds", joinKinds(i.Kinds)}, {"runtime", i.Runtime},
-		{"from", i.From}, {"lock", i.Lock}, {"folder", i.Folder}, {"signed by", i.Signer},
+		{"from", i.From}, {"lock", i.Lock}, {"folder", i.Folder}, {"signed by", signedBy(i.Signed)},
 	}
 	if pkg := i.Package; pkg != nil {
 		for _, platform := range slices.Sorted(maps.Keys(pkg.Entries)) {

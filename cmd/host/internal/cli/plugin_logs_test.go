@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin"
 	"github.com/reflectory/reflectory/core/plugin/logfile"
 )
@@ -17,6 +18,7 @@ import (
 // TestPluginLogs_AreFollowed here, over a server's socket and over its port: the lines that there
 // are, then each that comes.
 func TestPluginLogs_AreFollowed(t *testing.T) {
+	coretest.Long(t)
 	w := newPlainWorld(t)
 	files := logfile.New(logfile.Options{Dir: filepath.Join(w.dir, "data", "logs", "plugins")})
 	defer files.Close()

@@ -28,7 +28,7 @@ publisher it is local/name. The languages and their runtimes:
 	wordFlag(c, &o.Language, "lang", "`language` of the plugin (required)", languageNames())
 	wordFlag(c, &o.Runtime, "runtime", "what runs it: process or wasm (default: the first one of the language)", []string{"process", "wasm"})
 	c.Flags().StringVar(&o.Dir, "dir", "", "`folder` to write (default: the plugin's name)")
-	c.Flags().StringVar(&o.SDK, "sdk", "", "for Go: a `checkout` of Reflectory to build with (needed until its module is published)")
+	c.Flags().StringVar(&o.SDK, "sdk", "", "for Go: a `checkout` of Reflectory to build with (needed until its sdk is published)")
 	required(c, "lang")
 	return c
 }
@@ -55,8 +55,8 @@ func newPlugin(out *output, o scaffold.Options) error {
 		fmt.Fprintln(out.Stdout, filepath.Join(dir, filepath.FromSlash(name)))
 	}
 	out.term.Line("next: %s says how to build, test and add it", filepath.Join(dir, "README.md"))
-	for line := range strings.Lines(o.Lacks()) {
-		out.term.Line("%s", strings.TrimSuffix(line, "\n"))
+	if lacks := o.Lacks(); lacks != "" {
+		out.term.Line("%s", lacks)
 	}
 	return nil
 }

@@ -249,6 +249,7 @@ func TestReplayDecidesTheRecordedDecisionsAgain(t *testing.T) {
 // Decisions outside a run are recorded if they matter, and where they can't be that is
 // said.
 func TestARefusalOutsideARunIsRecorded(t *testing.T) {
+	coretest.Long(t)
 	w := newWorld(t)
 	evaluator, output := w.file("evaluator.yaml", "{plugin: test/tally}"), w.file("output.json", "1")
 	if code, _, errs := w.run(t.Context(), "evaluate", "--evaluator", evaluator, output); code == exitDenied || strings.Contains(errs, "warn:") {

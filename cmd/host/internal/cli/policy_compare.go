@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/policy"
@@ -90,9 +89,7 @@ Exit codes: 0 nothing would change, 3 something would.`,
 		RunE: func(c *cobra.Command, args []string) error { return policyReplay(c.Context(), a, args[0], log, since) },
 	}
 	c.Flags().StringVar(&log, "log", "", "decision log `file`, in place of the store")
-	timeFlag(c, &since, "since", "how far back: a duration such as 72h, a date, or a time", func(flag, text string) (time.Time, error) {
-		return parseSince(flag, text, core.SystemClock{}.Now())
-	})
+	sinceFlag(c, &since, "decisions")
 	return c
 }
 
@@ -185,21 +182,4 @@ func printPolicyReplay(out *output, r *policy.Replay) {
 		fmt.Fprintf(out.Stdout, "; %d more can't be decided again: inputs are masked or weren't kept", r.Skipped)
 	}
 	fmt.Fprintln(out.Stdout)
-}
-
-// parseSince reads a duration before now, a date or a time. "" means from the start.
-func parseSince(flag, text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(text); err == nil {
-		return now.Add(-d), nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, sdk.Errorf(sdk.Invalid, "usage", "%s %q isn't a time", flag, core.Cut(text)).
-		WithHint("write a duration such as 72h, a date such as 2026-11-21, or a time such as 2026-11-21T08:00:00Z")
 }

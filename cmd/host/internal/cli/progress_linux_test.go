@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
@@ -127,6 +128,7 @@ func manyMemories(t *testing.T) (w *world, export []byte) {
 
 // What waits for its input or output counts the seconds, and says how far it is.
 func TestProgress_ImportAndExportMove(t *testing.T) {
+	coretest.Long(t)
 	w, export := manyMemories(t)
 
 	stdin, feed := io.Pipe()
@@ -198,6 +200,7 @@ func TestProgress_AModuleIsCompiledInSight(t *testing.T) {
 
 // A store that another program has open is waited for in sight.
 func TestProgress_WhoHasTheStoreIsNamed(t *testing.T) {
+	coretest.Long(t)
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	t.Setenv("COLUMNS", "120")
@@ -217,6 +220,7 @@ func TestProgress_WhoHasTheStoreIsNamed(t *testing.T) {
 }
 
 func TestProgress_ASlowModelIsWaitedForInSight(t *testing.T) {
+	coretest.Long(t)
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	for action, c := range map[string]struct{ with, shows string }{

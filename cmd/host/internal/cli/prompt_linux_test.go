@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 )
@@ -70,6 +71,7 @@ func TestAPersonIsShownWhatAPluginAsksForAndAsked(t *testing.T) {
 // TestStream_ShowsAModelsTextOnATerminal runs a workflow with a terminal of 22 columns for
 // what it says, and assumes nothing about when pieces come.
 func TestStream_ShowsAModelsTextOnATerminal(t *testing.T) {
+	coretest.Long(t)
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	const faint, over, up = "\x1b[2m", "\x1b[0m", "\r\x1b[K\x1b[A\r\x1b[K"

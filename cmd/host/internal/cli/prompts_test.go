@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
@@ -142,6 +143,7 @@ func shownWithPrompts(t *testing.T, w *world, id string) (r operation.Run, text 
 // TestPrompts_AreComparedByDiffAndReplay: what differs between attempts, with its text, and between a
 // judgement and its replay, without it; and nothing of a purged memory.
 func TestPrompts_AreComparedByDiffAndReplay(t *testing.T) {
+	coretest.Long(t)
 	const secret = "harbourmaster Zebulon keeps the key under the ninth stone"
 	server := llmtest.New(t, llmtest.Text(`{"valid": false, "score": 0.5, "feedback": "no"}`).Always())
 	w := newWorld(t)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/gateway"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -32,10 +34,11 @@ import (
 // reach is how a server is reached.
 type reach struct {
 	access.Listen
-	hosts     []string
-	directory string // of the ACME authority; "" is the default one
+	hosts []string
 
 	peering peering
+	// ready is called as soon as the server accepts requests; nil does nothing.
+	ready func(ctx context.Context) error
 
 	// certificate is the server's certificate; nil if it does no TLS.
 	certificate certificate
@@ -45,11 +48,15 @@ type reach struct {
 	// identities authenticates callers that have tokens of an OpenID Connect issuer; nil if there is
 	// none.
 	identities *identity.Verifier
+	// gateway has the models that are served, and closeGateway ends the gateway; nil before it begins.
+	gateway      *gateway.Settings
+	closeGateway func() error
 }
 
-// certificate is a server's certificate, and the hosts that it covers.
+// certificate is a server's certificate, the hosts that it covers, and when it expires.
 type certificate interface {
 	Get(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	Expires() time.Time
 	Covers(host string) bool
 	Name() string
 }
@@ -57,13 +64,14 @@ type certificate interface {
 // flags adds the flags.
 func (r *reach) flags(c *cobra.Command, settings *flags) {
 	f := c.Flags()
-	f.StringVar(&r.Address, "listen", httpapi.DefaultListen, "`address` for HTTP; port 0 takes a free one")
-	f.StringVar(&r.TLSCert, "tls-cert", "", "`file` with the server's certificate in PEM, followed by its issuers' certificates")
-	f.StringVar(&r.TLSKey, "tls-key", "", "`file` of the certificate's key, in PEM")
-	f.StringVar(&r.ACMEName, "acme", "", "get a certificate for this `name` by ACME, and accept the authority's terms; port 443 of the name must reach this server")
-	f.StringVar(&r.directory, "acme-directory", "", "`URL` of the ACME authority's directory (default: Let's Encrypt's)")
-	f.StringArrayVar(&r.Proxies, "tls-by-proxy", nil, "`network` of the proxies that do TLS, such as 10.1.2.3/32; may be repeated")
-	f.StringArrayVar(&r.hosts, "host", nil, "`name` by which clients reach the server, in addition to the names in its certificate; may be repeated")
+	f.StringVar(&settings.listen, "listen", "", "`address` for HTTP; port 0 takes a free one (default "+httpapi.DefaultListen+")")
+	f.StringVar(&settings.runs, "runs", "", "`number` of runs that are worked on at once (default 32)")
+	f.StringVar(&settings.tlsCert, "tls-cert", "", "`file` with the server's certificate in PEM, followed by its issuers' certificates")
+	f.StringVar(&settings.tlsKey, "tls-key", "", "`file` of the certificate's key, in PEM")
+	f.StringVar(&settings.acme, "acme", "", "get a certificate for this `name` by ACME, and accept the authority's terms; port 443 of the name must reach this server")
+	f.StringVar(&settings.acmeDirectory, "acme-directory", "", "`URL` of the ACME authority's directory (default: Let's Encrypt's)")
+	f.StringArrayVar(&settings.proxies, "tls-by-proxy", nil, "`network` of the proxies that do TLS, such as 10.1.2.3/32; may be repeated")
+	f.StringArrayVar(&settings.hosts, "host", nil, "`name` by which clients reach the server, in addition to the names in its certificate; may be repeated")
 	f.StringVar(&settings.oidcIssuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer whose tokens are accepted too")
 	f.StringVar(&settings.oidcAudience, "oidc-audience", "", "audience `name` of such tokens (default: the server's URL)")
 	f.StringVar(&settings.oidcClient, "oidc-client", "", "client `id` of this server at the issuer, for browser logins; its secret, if any, is in REFLECTORY_OIDC_CLIENT_SECRET")
@@ -80,7 +88,9 @@ func (r *reach) check(ctx context.Context, a *App) (err error) {
 	if err := r.peering.check(a); err != nil {
 		return err
 	}
-	r.OIDC = a.config.OIDCIssuer.Value != ""
+	s := a.config
+	r.Address, r.TLSCert, r.TLSKey, r.ACMEName, r.Proxies, r.hosts = s.Listen.Value, s.TLSCert.Value, s.TLSKey.Value, s.ACMEName.Value, s.ProxyList(), s.HostList()
+	r.OIDC = s.OIDCIssuer.Value != ""
 	if r.exposure, err = httpapi.CheckListen(ctx, &r.Listen); err != nil {
 		return err
 	}
@@ -103,7 +113,7 @@ func (r *reach) open(ctx context.Context, a *App, listen net.Addr) (err error) {
 		return err
 	}
 	r.asked, err = acme.New(acme.Options{
-		Name: r.ACMEName, Directory: r.directory, Listen: listen.String(), Folder: filepath.Join(a.config.DataDir.Value, "acme"), Report: a.reportCertificate,
+		Name: r.ACMEName, Directory: a.config.ACMEDirectory.Value, Listen: listen.String(), Folder: filepath.Join(a.config.DataDir.Value, "acme"), Report: a.reportCertificate,
 		Proxy: a.config.Network().Proxy,
 	})
 	if err == nil {
@@ -201,7 +211,7 @@ func (r *reach) secure() bool { return r.certificate != nil }
 func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*httpapi.API, error) {
 	encrypted := r.exposure.Encryption != access.EncryptionNone
 	c := httpapi.Config{
-		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.observed.scrapes(h),
+		Host: h, Version: serverVersion(), Hosts: r.hosts, Proxies: r.exposure.Proxies, NoAuth: r.NoAuth, Log: a.requestLog(), Mounts: mounts, Metrics: a.observed.scrapes(h, r.expiries()),
 		Trace: a.observed.traces(), Peers: r.peering.peers(a, h), Limits: serverLimits(a.config.Limits()),
 	}
 	tokens := httpapi.Tokens{Authority: h.Access, Cookie: access.CookieName(encrypted), Bound: a.serving.Bound}
@@ -218,6 +228,9 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 		tokens.Identities, tokens.Sessions = r.identities.Authenticate, r.identities.Session
 	}
 	c.Authenticator = tokens
+	if err := r.serveGateway(a, h, &c, tokens); err != nil {
+		return nil, err
+	}
 	if name, _, err := net.SplitHostPort(r.Address); err == nil && name != "" {
 		c.Hosts = append(c.Hosts, name)
 	}
@@ -254,13 +267,25 @@ func (r *reach) api(a *App, h *host.Host, mounts map[string]http.Handler) (*http
 	return httpapi.New(c)
 }
 
+// expiries tell when this server's certificates expire, by what they are for.
+func (r *reach) expiries() map[string]func() time.Time {
+	all := map[string]func() time.Time{}
+	if r.certificate != nil {
+		all["server"] = r.certificate.Expires
+	}
+	if r.peering.certificate != nil {
+		all["peers"] = r.peering.certificate.Expires
+	}
+	return all
+}
+
 // serverLimits are the limits of the settings.
 func serverLimits(l config.Limits) httpapi.Limits {
 	return httpapi.Limits{
 		Body: l.Body, ImportBody: l.ImportBody, Headers: int(l.Headers), JSONDepth: int(l.JSONDepth),
 		HeaderTime: l.HeaderTime, BodyTime: l.BodyTime, IdleTime: l.IdleTime,
 		Requests: l.Requests, Writes: l.Writes, FailedLogins: l.FailedLogins,
-		AtOnce: int(l.AtOnce), Connections: int(l.Connections), Streams: int(l.Streams), SubjectStreams: int(l.SubjectStreams),
+		AtOnce: int(l.AtOnce), Gateway: int(l.Gateway), Connections: int(l.Connections), Streams: int(l.Streams), SubjectStreams: int(l.SubjectStreams),
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // The README's first project is what init writes, and runs as it says.
@@ -45,6 +47,7 @@ func TestReadme_FirstProjectIsMadeByInit(t *testing.T) {
 // What examples of the help read is in a project with examples before the examples that write
 // it are run.
 func TestInit_Examples(t *testing.T) {
+	coretest.Long(t)
 	w := newWorld(t)
 	delete(w.env, "REFLECTORY_DATA_DIR")
 	t.Chdir(w.dir)

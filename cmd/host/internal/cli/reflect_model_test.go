@@ -145,6 +145,7 @@ func (o *onward) after(d time.Duration, want string) *job.Job {
 // TestReflect_AModelThatIsSlow is given up at its deadline, and asked again later, three times in
 // all: then the reflection has failed with what went wrong, and what was counted stays.
 func TestReflect_AModelThatIsSlow(t *testing.T) {
+	coretest.Long(t)
 	t.Parallel()
 	never := make(chan struct{})
 	o := reflectOnward(t, 500*time.Millisecond, llmtest.Text("too late").After(never).Always())

@@ -23,7 +23,7 @@ const tokenVariable = "REFLECTORY_TOKEN"
 func (a *App) remote() bool { return a.config.Server.Value != "" && a.serving == nil }
 
 // local are the commands that work on this machine's state alone.
-var local = []string{"plugin add", "plugin remove", "plugin prune", "plugin verify", "serve", "store restore", "tenant list", "tenant move"}
+var local = []string{"plugin add", "plugin remove", "plugin prune", "plugin verify", "serve", "doctor llm", "store restore", "tenant list", "tenant move"}
 
 // checkRemote refuses a command that a server on another machine can't do.
 func (a *App) checkRemote(c *cobra.Command) error {

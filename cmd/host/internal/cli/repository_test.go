@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // recipe are the commands of a target of the Makefile, with some variables replaced.
@@ -66,15 +68,20 @@ func TestDemo_PrintsCommandsThatFindItsRun(t *testing.T) {
 
 // make install puts the program where a shell finds it, with its plugins.
 func TestInstall_PutsTheProgramInAFolderOfPath(t *testing.T) {
+	coretest.Long(t)
 	dir := t.TempDir()
 	prefix := filepath.Join(dir, "prefix")
+	root, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Join(dir, "bin", "plugins"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := linkFile(filepath.Join(programs, "reflectory"), filepath.Join(dir, "bin", "reflectory")); err != nil {
 		t.Fatal(err)
 	}
-	script := strings.Join(recipe(t, "install", map[string]string{"PREFIX": prefix}), " &&\n")
+	script := strings.Join(recipe(t, "install", map[string]string{"PREFIX": prefix, "CURDIR": root}), " &&\n")
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()

@@ -98,6 +98,7 @@ func modelSettings(server *llmtest.Server) string {
 }
 
 func TestEachStopHasItsReasonAndThePrecedenceOfTheContract(t *testing.T) {
+	coretest.Long(t)
 	const loop = `
 nodes:
   - name: l
@@ -140,6 +141,7 @@ nodes:
 }
 
 func TestABudgetEndsALoopAfterTheCallThatCrossesIt(t *testing.T) {
+	coretest.Long(t)
 	for _, budget := range []string{"tokens: 300", "cost_usd: 0.003"} {
 		t.Run(budget, func(t *testing.T) {
 			server := llmtest.New(t, llmtest.Text("no").Usage(100, 50).Always())
@@ -163,6 +165,7 @@ nodes:
 }
 
 func TestABudgetCountsFailedCallsAlsoOverResumes(t *testing.T) {
+	coretest.Long(t)
 	server := llmtest.New(t, llmtest.Text(`{"pass": true}`).Usage(100, 50).Always())
 	w := newWorld(t)
 	w.allow(server)
@@ -195,6 +198,7 @@ nodes:
 }
 
 func TestAttemptsOfAMegabyteReachEveryIteration(t *testing.T) {
+	coretest.Long(t)
 	w := newWorld(t)
 	code, _, errs := w.run(t.Context(), "run", w.file("w.yaml", `
 nodes:
@@ -237,6 +241,7 @@ nodes:
 }
 
 func TestAModelJudgesOneOutput(t *testing.T) {
+	coretest.Long(t)
 	server := llmtest.New(t, llmtest.Text(`Well: {"pass": true}`), llmtest.Text("this is not valid"), llmtest.Text(`{"pass": false, "score": 0.3, "feedback": "too short"}`))
 	w := newWorld(t)
 	w.allow(server)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ func (a *App) root() *cobra.Command {
 		// unknownCommand suggests a command; the library would compare a word of any length first.
 		DisableSuggestions: true,
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			if c.Name() == "help" || c.Name() == "try" || !c.HasParent() {
+			if slices.Contains([]string{"help", "try", "doctor"}, c.Name()) || !c.HasParent() {
 				return nil // they work with any settings, even wrong ones
 			}
 			if strings.HasPrefix(c.Name(), cobra.ShellCompRequestCmd) {
@@ -77,7 +78,7 @@ func (a *App) root() *cobra.Command {
 		evaluateCommand(a), correctCommand(a), workflowCommand(a), pluginCommand(a), policyCommand(a),
 		memoryCommand(a), knowledgeCommand(a), governanceCommand(a), gateCommand(a), evidenceCommand(a),
 		auditCommand(a), storeCommand(a), decisionsCommand(a), sessionCommand(a), discoverCommand(a), dreamCommand(a), injectCommand(a), tokenCommand(a), hostsCommand(a), tenantCommand(a), jobsCommand(a), reflectCommand(a),
-		serveCommand(a), mcpCommand(a), openCommand(a), statusCommand(a), statsCommand(a), configCommand(a), versionCommand(a.out), environmentTopic(), flagsTopic(), termsTopic(),
+		serveCommand(a), mcpCommand(a), connectCommand(a), hookCommand(a), openCommand(a), statusCommand(a), doctorCommand(a), statsCommand(a), configCommand(a), schemaCommand(a.out), versionCommand(a.out), verifyReleaseCommand(a.out), environmentTopic(), flagsTopic(), termsTopic(),
 	)
 	a.out.commands = root
 	for _, c := range root.Commands() {
@@ -93,16 +94,17 @@ func (a *App) root() *cobra.Command {
 // marksStart makes a command and its children note that their command line was valid: an
 // error before that is a usage error.
 func (a *App) marksStart(c *cobra.Command) {
+	namespaceBothWays(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if c.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(c, args[0])
 		}
-		return usage(argumentError(c, args), missingFlags(c, nil), emptyNamespace(c))
+		return usage(argumentError(c, args), takeNamespace(c, args), missingFlags(c, nil), emptyNamespace(c))
 	}
 	if run := c.RunE; run != nil {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			a.understood = true
-			return run(c, args)
+			return run(c, placed(c, args))
 		}
 	}
 	for _, child := range c.Commands() {

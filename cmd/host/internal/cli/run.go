@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,7 +58,11 @@ on the job, or jobs work does. The workflow is still checked first, as is what i
 // readSource reads a YAML file, and the files that it names, for a request that contains its text.
 func readSource(path string) (text string, files operation.SourceFiles, err error) {
 	source, err := workflow.Read(path)
-	return source.Text, operation.SourceFiles{File: source.File, Files: source.Files}, err
+	if err != nil {
+		return "", operation.SourceFiles{}, err
+	}
+	folder, err := filepath.Abs(filepath.Dir(path))
+	return source.Text, operation.SourceFiles{File: source.File, Files: source.Files, Folder: folder}, err
 }
 
 // shownCall is a call that shows a run while it runs.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -45,6 +46,7 @@ func (w *killWorld) interrupted(env ...string) string {
 // TestRun_InterruptedOverAServerEndsAsWithoutOne: the run is cancelled and recorded as such,
 // the command says how to continue it, and the server keeps working.
 func TestRun_InterruptedOverAServerEndsAsWithoutOne(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t).count()
 	w.workflow(tallyWorkflow, w.tally, 1000)
 	want := w.interrupted()

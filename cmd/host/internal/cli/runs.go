@@ -24,7 +24,7 @@ func runsListCommand(a *App) *cobra.Command {
 		Use: "list", Short: "List runs, the newest first",
 		Long: `List runs, the newest first. A run whose program was killed is shown as interrupted: resume
 continues it.`,
-		Example:   "  reflectory runs list --status error --limit 10",
+		Example:   "  reflectory runs list --status error --since 7d",
 		Operation: "run_list", In: f, Paging: &f.Paging,
 		Print: func(out *output, page *operation.Page[operation.RunSummary]) error {
 			return printTable(out, page, "no runs in "+a.config.DataDir.Value, []string{"RUN", "WORKFLOW", "STATUS", "ITERATIONS", "SCORE", "STARTED"}, runRow)
@@ -34,6 +34,7 @@ continues it.`,
 	c.Flags().StringVar(&f.Workflow, "workflow", "", "only runs of the workflow of this `name`")
 	c.Flags().StringVar(&f.Namespace, "namespace", "", "only runs in this namespace")
 	c.Flags().BoolVar(&f.Subtree, "subtree", false, "with --namespace: look in the namespaces below as well")
+	sinceFlag(c, &f.Since, "runs")
 	return c
 }
 

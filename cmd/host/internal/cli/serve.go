@@ -21,6 +21,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -57,6 +58,7 @@ With --listen, such as 0.0.0.0:7842, other machines can connect. This needs encr
   --acme                 a certificate from an ACME authority, such as Let's Encrypt
   --tls-by-proxy         a proxy. From its addresses, the server trusts the headers
                          Forwarded and X-Forwarded-For, which name the client
+These may also be in reflectory.yaml, as serve: {listen, tls_cert, tls_key, acme, …}.
 It also needs a token besides the operator's (see reflectory token new), or an OpenID
 Connect issuer whose tokens the server accepts: --oidc-issuer names it, and --oidc-grant
 says what its tokens allow.
@@ -81,7 +83,7 @@ and the next server continues them. Whatever runs, the server ends within 40 sec
 // serve serves until the context ends.
 func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := r.check(ctx, a); err != nil {
-		return usageError{err}
+		return serveRefused(a.config, err)
 	}
 	dir := a.config.DataDir.Value
 	if err := a.config.MakeDataDir(); err != nil {
@@ -112,8 +114,9 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		return err
 	}
 	stopWork := sync.OnceValue(work.stop)
-	defer func() { err = core.JoinErrors(err, a.workStopped(stopWork())) }() // after the server, which may queue jobs
+	defer func() { err = core.JoinErrors(err, a.out.workStopped(stopWork())) }() // after the server, which may queue jobs
 	api, err := r.apiWithTools(a, h)
+	defer func() { err = core.JoinErrors(err, r.endGateway()) }() // after the server, whose requests it records
 	if err != nil {
 		return err
 	}
@@ -141,6 +144,17 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 	if err := a.out.printServed(served{a.serving.URL, a.serving.Listen, filepath.Join(dir, client.SocketName), filepath.Join(dir, access.OperatorFileName)}); err != nil {
 		return err
 	}
+	a.out.gatewayLine(a.serving.URL, r.gateway)
+	if r.ready != nil {
+		if err := r.ready(ctx); err != nil {
+			return err
+		}
+	}
+	return a.untilStopped(ctx, server)
+}
+
+// untilStopped returns when the server has failed, or the context ended.
+func (a *App) untilStopped(ctx context.Context, server *httpapi.Server) error {
 	select {
 	case err := <-server.Failed():
 		return err
@@ -149,6 +163,22 @@ func (a *App) serve(ctx context.Context, r *reach) (err error) {
 		a.out.term.Line("stopping: requests have 22 seconds to end")
 		return nil
 	}
+}
+
+// serveRefused is the error of settings with which the server doesn't start. It names the flags that
+// set them, so settings that come from elsewhere are named too.
+func serveRefused(s *config.Config, err error) error {
+	var origins []string
+	for _, one := range []config.Setting{s.Listen, s.TLSCert, s.TLSKey, s.ACMEName, s.TLSByProxy, s.Hosts} {
+		if !one.IsDefault() && !strings.HasPrefix(one.Origin, "flag ") && !slices.Contains(origins, one.Origin) {
+			origins = append(origins, one.Origin)
+		}
+	}
+	if len(origins) > 0 {
+		e := sdk.AsError(err) // without the names of fields, which would make flags of them
+		return sdk.Errorf(e.Code, e.Reason, "the settings of serve in %s: %s", strings.Join(origins, " and "), e.Message).WithHint("%s", e.Hint)
+	}
+	return usageError{err}
 }
 
 // jobsAfter is when a server that is being stopped takes no more jobs, even if requests, which may
@@ -164,9 +194,9 @@ func stopServer(server, work func() error) error {
 
 // workStopped is the error of the end of the work on jobs. Jobs that don't notice that they were
 // cancelled are back in their queues: the server says so, and has not failed.
-func (a *App) workStopped(err error) error {
+func (out *output) workStopped(err error) error {
 	if sdk.ReasonOf(err) == "jobs_running" {
-		a.out.term.Line("jobs that go on are back in the queue: %s", sdk.AsError(err).Message)
+		out.term.Line("jobs that go on are back in the queue: %s", sdk.AsError(err).Message)
 		return nil
 	}
 	return err

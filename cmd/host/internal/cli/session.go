@@ -25,7 +25,7 @@ func sessionListCommand(a *App) *cobra.Command {
 		Long:      `List sessions, by name: your own or, with the scope operate, the sessions of every subject.`,
 		Example:   "  reflectory session list --namespace team --subtree\n  reflectory session list --owner anna --text mail",
 		Operation: "session_list", In: in, Paging: &in.Paging,
-		Print: table("", []string{"SESSION", "OWNER", "NAMESPACE", "WINDOW", "BIAS", "NEXT TURN"}, func(s memory.Session) []string {
+		Print: table("", []string{"SESSION", "OWNER", "NAMESPACE", "WINDOW", heading("bias"), "NEXT TURN"}, func(s memory.Session) []string {
 			return []string{s.Session, cell(s.Owner), cell(s.Namespace), fmt.Sprintf("%d of %d", s.Window, s.Windows), fmt.Sprintf("%.2f", s.Bias), fmt.Sprint(s.NextTurn)}
 		}),
 	}.command(a)
@@ -33,6 +33,7 @@ func sessionListCommand(a *App) *cobra.Command {
 	c.Flags().BoolVar(&in.Subtree, "subtree", false, "also the namespaces below it")
 	c.Flags().StringVar(&in.Owner, "owner", "", "the subject that the sessions belong to")
 	c.Flags().StringVar(&in.Text, "text", "", "a part of the sessions' names")
+	sinceFlag(c, &in.Since, "sessions whose newest turn is")
 	return c
 }
 
@@ -60,8 +61,8 @@ func sessionResumeCommand(a *App) *cobra.Command {
 
 // printWindow prints a session's current window.
 func printWindow(out *output, s *memory.Session) error {
-	return out.say("session %s is in window %d of %d, with bias %.2f (%s); its next turn is %d",
-		oneLine(s.Session), s.Window, s.Windows, s.Bias, operation.TermFor("bias").Word, s.NextTurn)
+	return out.say("session %s is in window %d of %d; its next turn is %d; %s: %.2f",
+		oneLine(s.Session), s.Window, s.Windows, s.NextTurn, operation.TermFor("bias").Label(), s.Bias)
 }
 
 func sessionShowCommand(a *App) *cobra.Command {
@@ -71,8 +72,8 @@ func sessionShowCommand(a *App) *cobra.Command {
 		Example:   "  reflectory session show monday",
 		Operation: "session_get", In: in, Paging: &in.Paging, Args: []*string{&in.Session},
 		Print: func(out *output, s *operation.Session) error {
-			fmt.Fprintf(out.Stdout, "session    %s\nowner      %s\nnamespace  %s\nwindow     %d of %d\nbias       %.2f (%s)\nnext turn  %d\nfeedbacks  %d\n\n",
-				oneLine(s.Session.Session), oneLine(s.Owner), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, operation.TermFor("bias").Word, s.NextTurn, s.Feedbacks)
+			fmt.Fprintf(out.Stdout, "session    %s\nowner      %s\nnamespace  %s\nwindow     %d of %d\nlately     %.2f: %s\nnext turn  %d\nfeedbacks  %d\n\n",
+				oneLine(s.Session.Session), oneLine(s.Owner), oneLine(s.Namespace), s.Window, s.Windows, s.Bias, operation.TermFor("bias").Label(), s.NextTurn, s.Feedbacks)
 			return printTable(out, &s.Page, "", []string{"TURN", "WINDOW", "NAMESPACE", "QUERY", "OFFERED", "OUTCOME", "ABOUT"}, turnRow)
 		},
 	}.command(a)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/term"
@@ -33,6 +35,8 @@ With --json, each part is an object of its own; later versions add to them:
             problem), sandbox (full; partial: something essential is missing; none;
             refused; module)
   sandbox   mode, refuses, holds and the parts, as plugin inspect has them
+  programs  allow: the programs that plugins may have run; missing: what this
+            system can't bound; refused: whether they are therefore refused
   server    url, listen, beyond, encryption and auth of a server, where one has the
             store open; auth is none where it asks for no credentials
   wasm      folder, code_bytes, module_bytes, verdicts, verdict_bytes,
@@ -71,6 +75,22 @@ func currentStatus(ctx context.Context, a *App) (*host.Status, error) {
 	return do[host.Status](ctx, a, "status", &operation.StatusGet{})
 }
 
+// programRows are the facts about programs of this machine that plugins may have run, for people.
+func programRows(p host.ProgramsStatus) [][2]string {
+	holds := "all bounds"
+	switch {
+	case p.Refused:
+		holds = "too little: programs are refused"
+	case len(p.Missing) > 0:
+		holds = "not all bounds, and the sandbox is off"
+	}
+	rows := [][2]string{{"allowed", strings.Join(p.Allow, ", ")}, {"holds", holds}}
+	for _, text := range p.Missing {
+		rows = append(rows, [2]string{"missing", text})
+	}
+	return rows
+}
+
 // printStatus shows the status to people.
 func printStatus(out *output, s *host.Status) error {
 	out.printSection("reflectory "+s.Version.Version, [][2]string{
@@ -90,6 +110,9 @@ func printStatus(out *output, s *host.Status) error {
 		out.printSection("host", [][2]string{{"problem", s.Problem.Message}, {"hint", out.hint(s.Problem)}})
 	}
 	out.printSection("sandbox", sandboxRows(s.Sandbox))
+	if len(s.Programs.Allow) > 0 {
+		out.printSection("programs", programRows(s.Programs))
+	}
 	if s.Plugins.Problem != nil {
 		out.printSection("plugins", [][2]string{{"problem", s.Plugins.Problem.Message}, {"hint", out.hint(s.Plugins.Problem)}})
 		return nil

@@ -12,27 +12,31 @@ import (
 
 // printedTerms are the names that commands print and that their help pages explain, by command.
 var printedTerms = map[string][]string{
-	"gate explain":   {"q", "react", "graph", "omega", "utility", "confidence"},
-	"gate run":       {"confidence"},
-	"memory explain": {"ttl_score", "q", "confidence"},
-	"memory get":     {"ttl_score"},
-	"memory recall":  {"score", "q", "bias"},
-	"decisions list": {"confidence", "ttl_score", "bias"},
-	"decisions show": {"q", "react", "graph", "omega", "utility", "confidence", "ttl_score", "bias", "anchor"},
-	"session list":   {"bias"},
-	"session show":   {"bias"},
-	"session reset":  {"bias"},
-	"session resume": {"bias"},
-	"inject build":   {"anchor"},
-	"inject show":    {"anchor"},
-	"evidence tool":  {"react"},
-	"evidence dag":   {"graph"},
-	"evidence omega": {"omega"},
-	"runs list":      {"score"},
-	"runs show":      {"score"},
-	"runs diff":      {"score"},
-	"discover":       {"score"},
+	"gate explain":    {"q", "react", "graph", "omega", "utility", "confidence"},
+	"gate run":        {"confidence"},
+	"memory explain":  {"ttl_score", "q", "confidence"},
+	"memory feedback": {"q", "ttl_score"},
+	"memory get":      {"ttl_score"},
+	"memory recall":   {"score", "q", "bias"},
+	"decisions list":  {"confidence", "ttl_score", "bias"},
+	"decisions show":  {"q", "react", "graph", "omega", "utility", "confidence", "ttl_score", "bias", "anchor"},
+	"session list":    {"bias"},
+	"session show":    {"bias"},
+	"session reset":   {"bias"},
+	"session resume":  {"bias"},
+	"inject build":    {"anchor"},
+	"inject show":     {"anchor"},
+	"evidence tool":   {"react"},
+	"evidence dag":    {"graph"},
+	"evidence omega":  {"omega"},
+	"runs list":       {"score"},
+	"runs show":       {"score"},
+	"runs diff":       {"score"},
+	"discover":        {"score"},
 }
+
+// heading is a term as the heading of a column.
+func heading(name string) string { return strings.ToUpper(operation.TermFor(name).Word) }
 
 // termsTopic is the page of the words that results use: a page, not a command.
 func termsTopic() *cobra.Command {
@@ -56,6 +60,6 @@ func (p page) terms(c *cobra.Command) {
 		p.title("Terms")
 	}
 	for _, t := range list {
-		fmt.Fprintf(p.w, "  %s\n%s\n", t.Label(), term.Wrap(t.Text, p.width, "      "))
+		fmt.Fprintf(p.w, "  %s\n%s\n", t.Label(), term.Wrap("      "+t.Text, p.width, "      "))
 	}
 }

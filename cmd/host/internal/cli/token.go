@@ -45,9 +45,12 @@ func tokenNewCommand(a *App) *cobra.Command {
 ` + strings.Join(scopeNames(), ", ") + `.
 A namespace pattern is a/b for just that one, a/** for a and everything below it, or '**'
 for all.
+With the scope model, a token asks models through the gateway, and does nothing else:
+--model and --budget say which, and for how much. A day begins at midnight UTC.
 With --operator, replace the local operator's own token, which is in the file
 ` + access.OperatorFileName + ` of the data folder and doesn't expire.`,
 		Example: "  reflectory token new ci --scope run --scope memory:read --namespace team/mail/** --expires-in 30d\n" +
+			"  reflectory token new coder --scope model --model gpt-5-mini --budget usd=5/day --namespace team/coder\n" +
 			"  reflectory token new --operator",
 		RunE: func(c *cobra.Command, args []string) error {
 			if operator {
@@ -62,6 +65,10 @@ With --operator, replace the local operator's own token, which is in the file
 	f := c.Flags()
 	repeated(c, &in.Scopes, "scope", "a `scope` of the token; may be repeated")
 	f.StringArrayVar(&in.Namespaces, "namespace", nil, "a `pattern` of the token's namespaces; may be repeated")
+	f.StringVar(&in.DefaultNamespace, "default-namespace", "", "the `namespace` of requests that name none (default: the first pattern's root)")
+	f.StringArrayVar(&in.Models, "model", nil, "a `model` that it may ask with the scope model (default: all); may be repeated")
+	f.Var(&parsed{kind: "stringArray", parse: func(text string) error { return addBudget(&in.Budget, text) }}, "budget",
+		"how `much` it may ask of models, such as usd=5/day, tokens=200000/day or usd=0.5/request; once for usd, once for tokens")
 	f.StringVar(&in.Label, "label", "", "a note on what it is for")
 	f.Var(&parsed{kind: "string", parse: func(text string) (err error) {
 		in.ExpiresIn, err = parseLifetime(text)
@@ -78,7 +85,7 @@ func (a *App) replaceOperator(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{sdk.Errorf(sdk.Invalid, "usage", "--operator takes no subject: the subject is the operator")}
 	}
-	if err := refuseFlags(c, "operator", "scope", "namespace", "label", "expires-in"); err != nil {
+	if err := refuseFlags(c, "operator", "scope", "namespace", "default-namespace", "model", "budget", "label", "expires-in"); err != nil {
 		return err
 	}
 	return verb[operation.OperatorToken]{
@@ -116,9 +123,39 @@ func parseLifetime(text string) (int64, error) {
 		WithHint("write it with a unit, such as 30d or 12h")
 }
 
+// addBudget reads a part of a budget, such as usd=5/day.
+func addBudget(into **core.Budget, text string) error {
+	wrong := sdk.Errorf(sdk.Invalid, "usage", "--budget %q isn't a budget", core.Cut(text)).
+		WithHint("write usd=5/day, tokens=200000/day, or either with /request")
+	amount, span, _ := strings.Cut(text, "/")
+	unit, number, _ := strings.Cut(amount, "=")
+	b := core.Budget{Per: core.BudgetSpan(span)}
+	if *into != nil {
+		b = **into
+	}
+	var err error
+	switch {
+	case !slices.Contains(core.BudgetSpans(), core.BudgetSpan(span)):
+		return wrong
+	case string(b.Per) != span:
+		return sdk.Errorf(sdk.Invalid, "usage", "--budget: %s and %s are of two spans", b.String(), core.Cut(text)).WithHint("give both per day, or both per request")
+	case unit == "usd" && b.CostUSD == 0:
+		b.CostUSD, err = strconv.ParseFloat(number, 64)
+	case unit == "tokens" && b.Tokens == 0:
+		b.Tokens, err = strconv.ParseInt(number, 10, 64)
+	default:
+		return wrong
+	}
+	if err != nil || b.Check() != nil || unit == "usd" && b.CostUSD == 0 || unit == "tokens" && b.Tokens == 0 {
+		return wrong
+	}
+	*into = &b
+	return nil
+}
+
 func tokenListCommand(a *App) *cobra.Command {
 	in := &operation.TokenList{}
-	return verb[operation.Page[operation.Token]]{
+	c := verb[operation.Page[operation.Token]]{
 		Use: "list", Short: "List the tokens, without their secrets",
 		Long: fmt.Sprintf(`List the tokens in the order in which they were made, without their secrets. Tokens that
 expired or were revoked are listed for %d days.`, days(access.KeepEnded)),
@@ -126,12 +163,16 @@ expired or were revoked are listed for %d days.`, days(access.KeepEnded)),
 		Operation: "token_list", In: in, Paging: &in.Paging,
 		Print: table("there are no tokens", []string{"TOKEN", "SUBJECT", "STATE", "EXPIRES", "LAST USED", "SCOPES", "NAMESPACES", "LABEL"}, tokenRow),
 	}.command(a)
+	sinceFlag(c, &in.Since, "tokens")
+	return c
 }
 
 func tokenRow(t operation.Token) []string {
 	scopes, used := make([]string, len(t.Scopes)), "never"
 	for i, s := range t.Scopes {
-		scopes[i] = string(s)
+		if scopes[i] = string(s); s == core.ScopeModel {
+			scopes[i] += grantText(t.ModelGrant)
+		}
 	}
 	if !t.LastUsedAt.IsZero() {
 		used = term.Time(t.LastUsedAt)
@@ -139,6 +180,18 @@ func tokenRow(t operation.Token) []string {
 	return []string{
 		t.ID, cell(t.Subject), string(t.State), term.Time(t.ExpiresAt), used, strings.Join(scopes, " "), cell(strings.Join(t.Namespaces, " ")), cell(t.Label),
 	}
+}
+
+// grantText is what a token may ask of models, behind the scope.
+func grantText(g core.ModelGrant) string {
+	parts := slices.Clone(g.Models)
+	if g.Budget != nil {
+		parts = append(parts, g.Budget.String())
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + cell(strings.Join(parts, ", ")) + ")"
 }
 
 func tokenRevokeCommand(a *App) *cobra.Command {

@@ -7,6 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/access"
+	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // TestToken_ARevokedOneIsListedAsThat takes its id from the command that made it, in a
@@ -63,4 +68,29 @@ func TestToken_NoCommandTakesASecret(t *testing.T) {
 	if flags < 100 {
 		t.Errorf("%d flags were looked at", flags)
 	}
+}
+
+// TestToken_OfModels shows which models it has, and how much it may use.
+func TestToken_OfModels(t *testing.T) {
+	w := newPlainWorld(t)
+	made := w.parsed(exitPassed, "token new agent --scope model --model coder --model contact --budget usd=0.5/day --budget tokens=20000/day --namespace team --json")
+	if got := jsontext.MustEncode(made["budget"]); string(got) != `{"cost_usd":0.5,"per":"day","tokens":20000}` {
+		t.Errorf("its budget is %s", got)
+	}
+	out, _ := w.line(exitPassed, "", "token list --json")
+	wantIn(t, out, `"coder"`, `"contact"`, `"per": "day"`)
+	if got := tokenRow(operation.Token{Token: access.Token{Scopes: []core.Scope{core.ScopeRun, core.ScopeModel}, ModelGrant: core.ModelGrant{Models: []string{"coder"}, Budget: &core.Budget{CostUSD: 5, Per: core.PerDay}}}})[5]; got != "run model (coder, usd=5/day)" {
+		t.Errorf("the list has %q", got)
+	}
+	for _, wrong := range []string{
+		"usd=5", "usd/day", "5/day", "usd=5/month", "usd=0/day", "usd=-1/day", "usd=nan/day", "usd=inf/day", "tokens=1.5/day", "tokens=0/day", "eur=5/day",
+		"usd=5/day/day", "usd=5/day --budget usd=6/day", "usd=5/day --budget tokens=10/request", "usd=5 /day", "tokens=99999999999999999999/day",
+	} {
+		_, errs := w.line(exitUsage, "", "token new agent --scope model --namespace team --budget "+wrong)
+		wantIn(t, errs, "--budget")
+	}
+	_, errs := w.line(exitUsage, "", "token new --operator --model coder")
+	wantIn(t, errs, "--model can't be given with --operator")
+	_, errs = w.line(exitUsage, "", "token new agent --scope run --model coder --namespace team")
+	wantIn(t, errs, "model")
 }

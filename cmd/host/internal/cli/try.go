@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,8 +38,12 @@ func tryFiles() map[string]string {
 type trial struct {
 	// Dir is the folder with everything; "" if it was deleted.
 	Dir string `json:"dir,omitempty"`
+	// Model is the language model that was asked; left out if the agent was the script.
+	Model string `json:"model,omitempty"`
 	// Runs are Monday's run, Tuesday's, and Tuesday's without a memory.
-	Runs   []tried             `json:"runs"`
+	Runs []tried `json:"runs"`
+	// Memory and Gate are about what Monday's run wrote; null if it wrote nothing, since the model's
+	// first answer passed.
 	Memory *memory.Explanation `json:"memory"`
 	Gate   *gate.Explanation   `json:"gate"`
 }
@@ -48,6 +53,7 @@ type tried struct {
 	Day      string          `json:"day"`
 	Input    string          `json:"input"`
 	RunID    string          `json:"run_id"`
+	Status   core.Status     `json:"status"`
 	Attempts []core.Attempt  `json:"attempts"`
 	Output   json.RawMessage `json:"output"`
 	// Given and Written are the ids of memories that it was given and wrote.
@@ -57,6 +63,8 @@ type tried struct {
 
 func tryCommand(a *App) *cobra.Command {
 	var keep string
+	var show bool
+	model := &tryModel{}
 	c := &cobra.Command{
 		Use: "try", Short: "See in seconds, offline, how a run learns from an earlier one",
 		Long: `See how a run learns from an earlier one. An agent reads delivery notes on two days.
@@ -66,81 +74,155 @@ without the memory, to compare.
 
 The agent is a script in place of a model, so that this works offline and costs nothing.
 All else is what every workflow uses: the loop, the evaluator, the plugins, the memory and
-the gate. Everything is in a temporary folder, which is deleted, unless --keep names one.`,
+the gate. Everything is in a temporary folder, which is deleted, unless --keep names one.
+
+With --model, the agent is your own language model, at an OpenAI-compatible endpoint such
+as Ollama's. What it answers decides how the story ends. With --open, the page of
+Monday's run is shown in a browser, at what each attempt changed, until Ctrl-C.`,
 		Example: "  reflectory try\n  reflectory try --keep trial",
 		RunE: func(c *cobra.Command, _ []string) error {
-			t, err := a.try(c.Context(), keep)
-			if err != nil {
-				return err
+			if model.endpoint == "" {
+				for _, flag := range []string{"model-name", "key-env"} {
+					if c.Flags().Changed(flag) {
+						return usageError{sdk.Errorf(sdk.Invalid, "usage", "--%s needs --model, the URL of the model's endpoint", flag)}
+					}
+				}
+				return a.try(c.Context(), keep, show, nil)
 			}
-			if a.out.json {
-				return a.out.printJSON(t)
-			}
-			printTrial(a.out, t)
-			return nil
+			return a.try(c.Context(), keep, show, model)
 		},
 	}
+	c.Flags().StringVar(&model.endpoint, "model", "", "the `URL` of a language model's endpoint, such as http://127.0.0.1:11434/v1")
+	c.Flags().StringVar(&model.name, "model-name", "", "with --model: the model's `name` (default: the first that the endpoint lists)")
+	c.Flags().StringVar(&model.keyEnv, "key-env", "", "with --model: the environment `variable` that holds the key")
+	c.Flags().BoolVar(&show, "open", false, "then show it in a browser, until Ctrl-C")
 	c.Flags().StringVar(&keep, "keep", "", "keep everything in this new `folder`, to look at it")
 	return c
 }
 
-// try runs the trial in a folder that is deleted; keep names one that is kept.
-func (a *App) try(ctx context.Context, keep string) (t *trial, err error) {
+// try runs the trial in a folder that is deleted, and prints what happened; keep names a folder that
+// is kept. A nil model is the script. With show, the trial is then served until the context ends.
+func (a *App) try(ctx context.Context, keep string, show bool, model *tryModel) (err error) {
 	dir := keep
+	if model != nil {
+		if err := model.find(ctx, a.Getenv); err != nil {
+			return err
+		}
+	}
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "reflectory-try-"); err != nil {
-			return nil, sdk.Errorf(sdk.Unavailable, "folder_failed", "a temporary folder: %w", err)
+			return sdk.Errorf(sdk.Unavailable, "folder_failed", "a temporary folder: %w", err)
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // what can't be deleted is in the folder for temporary files
 	} else if err := os.Mkdir(dir, 0o750); err != nil {
-		return nil, sdk.Errorf(sdk.Conflict, "folder_failed", "--keep: %w", err).WithHint("name a folder that doesn't exist yet")
+		return sdk.Errorf(sdk.Conflict, "folder_failed", "--keep: %w", err).WithHint("name a folder that doesn't exist yet")
 	}
-	workflow, err := fs.ReadFile(examples.Learn, "learn-from-failures/workflow.yaml")
+	if err := writeTrial(dir, model); err != nil {
+		return err
+	}
+	app, err := trialApp(a, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files := tryFiles()
-	files["workflow.yaml"] = string(workflow)
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return nil, sdk.Errorf(sdk.Unavailable, "folder_failed", "%w", err)
-		}
+	t, err := app.twoDays(core.WithCaller(ctx, core.Operator(app.config.Agent.Value)), dir, model != nil)
+	if closed := app.closeHost(); err == nil {
+		err = closed
 	}
-	// Its settings are the folder's own: a store or a server of the user isn't touched.
-	app := &App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: a.pluginsOnly, Base: a.Base, folder: dir, input: a.input}
-	app.begin()
-	app.out.commands = a.out.commands
-	app.flags.dataDir = filepath.Join(dir, "data")
-	if err := app.load(); err != nil {
-		return nil, err
+	if err != nil {
+		return err
+	}
+	if t.Dir = keep; model != nil {
+		t.Model = model.name + " at " + model.endpoint
+	}
+	if a.out.json {
+		err = a.out.printJSON(t)
+	} else {
+		printTrial(a.out, t)
+	}
+	if err != nil || !show {
+		return err
+	}
+	if app, err = trialApp(a, dir); err != nil {
+		return err
 	}
 	defer func() {
 		if closed := app.closeHost(); err == nil {
 			err = closed
 		}
 	}()
-	t, err = app.twoDays(core.WithCaller(ctx, core.Operator(app.config.Agent.Value)), dir)
-	if err == nil {
-		t.Dir = keep
+	return showTrial(ctx, app, t.Runs[0].RunID)
+}
+
+// writeTrial writes the files of a trial.
+func writeTrial(dir string, model *tryModel) error {
+	files, name := tryFiles(), "workflow.yaml"
+	if model != nil {
+		name = "model.yaml"
 	}
-	return t, err
+	text, err := fs.ReadFile(examples.Learn, "learn-from-failures/"+name)
+	if err != nil {
+		return err
+	}
+	files["workflow.yaml"] = string(text)
+	if model != nil {
+		files["reflectory.yaml"] += model.settings()
+		if files["workflow.yaml"], err = model.workflow(string(text)); err != nil {
+			return err
+		}
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return sdk.Errorf(sdk.Unavailable, "folder_failed", "%w", err)
+		}
+	}
+	return nil
+}
+
+// trialApp is the program in the folder of a trial. Its settings are the folder's own: a store or a
+// server of the user isn't touched.
+func trialApp(a *App, dir string) (*App, error) {
+	app := &App{Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Getenv: pluginsOnly(a.Getenv), Base: a.Base, folder: dir, input: a.input}
+	app.begin()
+	app.out.commands = a.out.commands
+	app.flags.dataDir, app.flags.listen = filepath.Join(dir, "data"), "127.0.0.1:0"
+	return app, app.load()
+}
+
+// showTrial serves the trial on a free port of this machine, and opens the page of a run.
+func showTrial(ctx context.Context, a *App, runID string) error {
+	ctx = core.WithCaller(ctx, core.Operator(a.config.Agent.Value))
+	r := &reach{ready: func(ctx context.Context) error {
+		login, err := do[operation.NewLogin](ctx, a, "login_new", &operation.LoginNew{})
+		if err != nil {
+			return err
+		}
+		link := string(login.URL) + "&" + url.Values{"to": {"/runs/" + runID}}.Encode()
+		if term.Styled(a.out.Stdout) {
+			a.openBrowser(ctx, link)
+		}
+		a.out.term.Line("the page of Monday's run, for a minute: %s\nCtrl-C ends it", link)
+		return nil
+	}}
+	return a.serve(ctx, r)
 }
 
 // pluginsOnly is the environment without the program's settings, except where plugins are, how they
 // are confined and who acts.
-func (a *App) pluginsOnly(name string) string {
-	switch name {
-	case "REFLECTORY_LOCK", "REFLECTORY_PLUGIN_DIR", "REFLECTORY_SANDBOX", "REFLECTORY_AGENT":
-	default:
-		if strings.HasPrefix(name, "REFLECTORY_") {
-			return ""
+func pluginsOnly(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		switch name {
+		case "REFLECTORY_LOCK", "REFLECTORY_PLUGIN_DIR", "REFLECTORY_SANDBOX", "REFLECTORY_AGENT":
+		default:
+			if strings.HasPrefix(name, "REFLECTORY_") {
+				return ""
+			}
 		}
+		return getenv(name)
 	}
-	return a.Getenv(name)
 }
 
 // twoDays runs the workflow for both days, and asks why the memory is as it is.
-func (a *App) twoDays(ctx context.Context, dir string) (*trial, error) {
+func (a *App) twoDays(ctx context.Context, dir string, asksModel bool) (*trial, error) {
 	text, files, err := readSource(filepath.Join(dir, "workflow.yaml"))
 	if err != nil {
 		return nil, err
@@ -163,16 +245,23 @@ func (a *App) twoDays(ctx context.Context, dir string) (*trial, error) {
 		if err != nil {
 			return nil, err
 		}
-		if ended.Status != core.StatusPassed {
-			return nil, sdk.Errorf(sdk.Unavailable, "try_failed", "%s's run ended as %s: %s", day.name, ended.Status, runError(ended.Run))
+		if ended.Status != core.StatusPassed && (!asksModel || ended.Status != core.StatusExhausted) {
+			err := sdk.Errorf(sdk.Unavailable, "try_failed", "%s's run ended as %s: %s", day.name, ended.Status, runError(ended.Run))
+			if ended.Run.Error != nil {
+				err = err.WithHint("%s", a.out.hint(ended.Run.Error))
+			}
+			return nil, err
 		}
 		run, err := do[operation.Run](ctx, a, "run_get", &operation.RunGet{ID: ended.ID})
 		if err != nil {
 			return nil, err
 		}
-		done := tried{Day: day.name, Input: tryFiles()[day.file], RunID: run.RunID, Attempts: run.Loops[0].Attempts, Given: run.Memories.Given, Written: run.Memories.Written}
+		done := tried{Day: day.name, Input: tryFiles()[day.file], RunID: run.RunID, Status: run.Status, Attempts: run.Loops[0].Attempts, Given: run.Memories.Given, Written: run.Memories.Written}
 		done.Output = done.Attempts[len(done.Attempts)-1].Output
 		t.Runs = append(t.Runs, done)
+	}
+	if len(t.Runs[0].Written) == 0 && asksModel {
+		return t, nil
 	}
 	if len(t.Runs[0].Written) == 0 {
 		return nil, sdk.Errorf(sdk.Internal, "try_failed", "Monday's run remembered nothing")
@@ -197,8 +286,17 @@ func runError(run *core.Run) string {
 func printTrial(out *output, t *trial) {
 	p := newPage(out.Stdout)
 	line := func(name, format string, args ...any) { p.entry(name, term.Clean(fmt.Sprintf(format, args...)), 10) }
-	p.paragraphs("Reflectory checks what an AI agent puts out, has it corrected until it passes, and remembers what was wrong, so that the next run begins with it. Here an agent reads delivery notes, and each number has to be a number. The agent is a small script, so that this works offline and costs nothing; a real one is a model or a program of yours. Checks, corrections and memory are real.")
-	title := t.Memory.Memory.Title
+	const what = "Reflectory checks what an AI agent produces, sends it back until it passes, and remembers what was wrong, so that the next run knows it from the start. "
+	if t.Model == "" {
+		p.paragraphs(what + "Here an agent reads delivery notes, and the total has to be a number, not text. The agent is a small script, so that this works offline and costs nothing; a real one is a model or a program of yours. Checks, corrections and memory are real.")
+	} else {
+		p.paragraphs(what + "Here your model reads delivery notes. This house writes order numbers without their letters, which the model isn't told until it was wrong.")
+		line("model", "%s", t.Model)
+	}
+	title := ""
+	if t.Memory != nil {
+		title = t.Memory.Memory.Title
+	}
 	for i, run := range t.Runs {
 		p.title(run.Day)
 		line("note", "%s", run.Input)
@@ -213,25 +311,41 @@ func printTrial(out *output, t *trial) {
 				line("", "failed: %s", firstError(at.Errors))
 			}
 		}
-		if i == 0 {
+		if run.Status != core.StatusPassed {
+			line("", "given up: no attempt passed")
+		}
+		if i == 0 && t.Memory == nil {
+			line("remembered", "nothing: the first attempt passed")
+		} else if i == 0 {
 			line("remembered", "%q", title)
 			line("", "%s", t.Memory.Memory.Content)
 		}
 	}
 	p.title("Result")
-	signals := t.Memory.Memory.Signals
 	line("attempts", "%d with the memory, %d without it", len(t.Runs[1].Attempts), len(t.Runs[2].Attempts))
-	line("the memory", "offered to %s, used in %d, of which %d passed", plural(int(signals.RelevantTurns), "run", "runs"), signals.Uses(), signals.Successes)
-	line("next", "it stays on trial (%s): one that keeps helping becomes knowledge, one that keeps failing is deleted, and each such decision is recorded with its reasons", t.Gate.Decision.NextAction)
+	if t.Memory == nil {
+		printNext(p, t)
+		return
+	}
+	signals := t.Memory.Memory.Signals
+	line("the memory", "offered to %s; %d used it, and %d of these passed", plural(int(signals.RelevantTurns), "run", "runs"), signals.Uses(), signals.Successes)
+	line("next", "it stays on trial: a memory that keeps helping is promoted to knowledge, one that keeps failing is deleted, and each such decision is recorded with its reasons")
+	printNext(p, t)
+}
+
+// printNext names what to type next.
+func printNext(p page, t *trial) {
 	p.title("Where to go next")
 	self := programName()
 	next := func(what, command string) { p.entry(what, command, 21) }
 	if t.Dir == "" {
-		next("keep it in a folder", self+" try --keep trial")
+		next("keep this trial", self+" try --keep trial")
 	} else {
 		next("the folder of this", "cd "+shellWord(t.Dir))
 		next("the three runs", self+" runs list")
-		next("why it is on trial", self+" gate explain "+t.Memory.ID)
+		if t.Memory != nil {
+			next("why it is on trial", self+" gate explain "+t.Memory.ID)
+		}
 		next("the same in a browser", self+" serve, and then "+self+" open")
 	}
 	next("a project of your own", self+" init hello")

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/testdata/surfaces/turns"
 )
 
@@ -50,5 +51,6 @@ func (s starter) Command(t *testing.T, data string, args ...string) (string, err
 // TestTurns_Matrix is a small version of what make test-surfaces does with the built
 // program.
 func TestTurns_Matrix(t *testing.T) {
+	coretest.Long(t)
 	turns.Matrix(t, starter{}, turns.Scale{Clients: 2, Turns: 12})
 }

@@ -52,10 +52,10 @@ func TestCommandLine_NamesEveryMistake(t *testing.T) {
 		},
 		"an argument too few": {
 			"runs diff --from x --to y",
-			[]string{"--from " + number + `"x"`, "--to " + number + `"y"`, "reflectory runs diff needs RUN (for example: reflectory runs diff"},
+			[]string{"--from " + number + `"x"`, "--to " + number + `"y"`, "reflectory runs diff needs RUN (reflectory runs list lists"},
 		},
 		"an argument too many": {
-			"memory list a --limit x",
+			"token list a --limit x",
 			[]string{"--limit " + number + `"x"`, `takes no arguments, not "a"`},
 		},
 		"arguments and required flags": {
@@ -68,7 +68,7 @@ func TestCommandLine_NamesEveryMistake(t *testing.T) {
 		},
 		"a time and a number": {
 			"decisions list --since yesterday --limit x",
-			[]string{`--since "yesterday" isn't a time (write it like 2026-01-31T12:00:00Z)`, "--limit " + number + `"x"`},
+			[]string{`--since "yesterday" isn't a time (write --since 7d, or 72h; a date such as `, "--limit " + number + `"x"`},
 		},
 		"a duration": {
 			"token new --expires-in soon --scop run",
@@ -80,7 +80,7 @@ func TestCommandLine_NamesEveryMistake(t *testing.T) {
 		},
 		"how far back": {
 			"policy replay --since ever --lgo=x",
-			[]string{`--since "ever" isn't a time (write a duration such as 72h`, `has no flag --lgo (did you mean "--log"?)`, "needs NEW"},
+			[]string{`--since "ever" isn't a time (write --since 7d, or 72h;`, `has no flag --lgo (did you mean "--log"?)`, "needs NEW"},
 		},
 		"a namespace that is empty": {
 			"memory list --limit x --namespace=",

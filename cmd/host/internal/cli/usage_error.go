@@ -24,6 +24,9 @@ import (
 // the command takes; nil if their number is right. [ARGUMENT] may be left out, and ARGUMENT… be
 // given several times.
 func argumentError(c *cobra.Command, given []string) error {
+	if c.Annotations[namespaceGiven] == byFlag {
+		given = placed(c, given)
+	}
 	names := operands(c)
 	least, most := 0, len(names)
 	for _, name := range names {
@@ -34,20 +37,24 @@ func argumentError(c *cobra.Command, given []string) error {
 			most = len(given)
 		}
 	}
-	message := fmt.Sprintf("%s takes %s, not %d arguments", c.CommandPath(), strings.Join(names, " "), len(given))
+	var message, hint string
 	switch {
 	case len(given) < least:
 		message = fmt.Sprintf("%s needs %s", c.CommandPath(), strings.Join(names[len(given):least], " "))
+		hint = lackingHint(c, strings.Trim(names[len(given)], "…"))
 	case len(given) <= most:
 		return nil
 	case len(names) == 0:
 		message = fmt.Sprintf("%s takes no arguments, not %q", c.CommandPath(), core.Cut(given[0]))
+		hint = surplusHint(c, given, 0)
+	default:
+		message = fmt.Sprintf("%s takes %s, not %d arguments: %q is too many", c.CommandPath(), strings.Join(names, " "), len(given), core.Cut(given[most]))
+		hint = surplusHint(c, given, most)
 	}
-	err := sdk.Errorf(sdk.Invalid, "usage", "%s", message)
-	if example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n"); example != "" {
-		err = err.WithHint("for example: %s", example)
+	if example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n"); hint == "" && example != "" {
+		hint = "for example: " + example
 	}
-	return err
+	return sdk.Errorf(sdk.Invalid, "usage", "%s", message).WithHint("%s", hint)
 }
 
 // usage makes one usage error of several; nil if there are none.
@@ -184,10 +191,18 @@ func flagError(c *cobra.Command, err error) error {
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, dashed(f.Name)) })
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name != mistakeFlag {
+				names = append(names, dashed(f.Name))
+			}
+		})
 		name := dashed(unknown.GetSpecifiedName())
+		if letters := unknown.GetSpecifiedShortnames(); c.Flags().Lookup(letters) != nil {
+			return sdk.Errorf(sdk.Invalid, "usage", "%s has no flag -%s", c.CommandPath(), letters).WithHint("did you mean %q?", "--"+letters)
+		}
+		near := sdk.DidYouMean(name, names, "")
 		return sdk.Errorf(sdk.Invalid, "usage", "%s has no flag %s", c.CommandPath(), core.Cut(name)).
-			WithHint("%s", cmp.Or(meantFlag(c, name), sdk.DidYouMean(name, names, c.CommandPath()+" --help lists the flags")))
+			WithHint("%s", cmp.Or(meantFlag(c, name), near, elsewhereFlag(c, name), c.CommandPath()+" --help lists the flags"))
 	}
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f, value := bad.GetFlag(), core.Cut(bad.GetValue())
@@ -217,15 +232,15 @@ func dashed(name string) string {
 }
 
 // unknownCommand suggests what an unknown word means in other tools, else the command whose name is
-// nearest to it.
-func unknownCommand(parent *cobra.Command, word string) error {
+// nearest to it. rest are the words after it.
+func unknownCommand(parent *cobra.Command, word string, rest ...string) error {
 	var names []string
 	for _, c := range parent.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	hint := cmp.Or(meant(parent, word), sdk.DidYouMean(word, names, parent.CommandPath()+" --help lists the commands"))
+	hint := cmp.Or(rearranged(parent, word, rest), meant(parent, word), sdk.DidYouMean(word, names, ""), elsewhereCommand(parent.Root(), word), parent.CommandPath()+" --help lists the commands")
 	return usageError{sdk.Errorf(sdk.Invalid, "usage", "%s has no command %q", parent.CommandPath(), core.Cut(word)).WithHint("%s", hint)}
 }
 
@@ -249,10 +264,42 @@ func unknownWord(root *cobra.Command, args []string) error {
 		c, rest = root, args
 	}
 	c.InitDefaultHelpFlag()
-	if !c.HasSubCommands() || c.ParseFlags(rest) != nil || c.Flags().NArg() == 0 {
-		return nil // the library reports this better
+	if at := firstWord(c, rest); at >= 0 && c.HasSubCommands() {
+		return unknownCommand(c, rest[at], rest[at+1:]...)
 	}
-	return unknownCommand(c, c.Flags().Arg(0))
+	return nil
+}
+
+// firstWord is the place of the first word of a command line that is neither a flag nor the value of
+// one; -1 if there is none. A word after an unknown flag may be its value, so then there is none.
+func firstWord(c *cobra.Command, words []string) int {
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if word == "" || word == "-" || word[0] != '-' {
+			return i
+		}
+		if word == "--" {
+			if i+1 < len(words) {
+				return i + 1
+			}
+			return -1
+		}
+		name, _, hasValue := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		f := c.Flags().Lookup(name)
+		if f == nil && word[1] != '-' {
+			f = c.Flags().ShorthandLookup(word[len(word)-1:])
+		}
+		if f == nil {
+			f = c.InheritedFlags().Lookup(name)
+		}
+		switch {
+		case f == nil:
+			return -1
+		case f.NoOptDefVal == "" && !hasValue:
+			i++
+		}
+	}
+	return -1
 }
 
 // unknownRest is the error for the first word that isn't a command, of words that are all
@@ -320,6 +367,9 @@ func flagOf(c *cobra.Command, field string) *pflag.Flag {
 	}
 	for _, candidate := range []string{name, strings.TrimSuffix(name, "s"), strings.TrimSuffix(name, "-hours"), strings.TrimSuffix(name, "-ids"), strings.TrimSuffix(name, "-id")} {
 		if f := c.Flags().Lookup(candidate); f != nil {
+			if candidate == "namespace" && c.Annotations[namespaceGiven] == byFlag && !f.Changed {
+				return nil // it was given by its position
+			}
 			return f
 		}
 	}

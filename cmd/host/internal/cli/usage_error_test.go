@@ -8,8 +8,8 @@ func TestUsage_SaysWhatTheCommandLineLacks(t *testing.T) {
 	w := newPlainWorld(t)
 	w.file("messages.eml", "")
 	for line, want := range map[string][]string{
-		"runs show":                 {"error: reflectory runs show needs RUN\n", "hint: for example: reflectory runs show "},
-		"runs show a b":             {"error: reflectory runs show takes RUN, not 2 arguments\n"},
+		"runs show":                 {"error: reflectory runs show needs RUN\n", "hint: reflectory runs list lists what it may be"},
+		"runs show a b":             {"error: reflectory runs show takes RUN, not 2 arguments: \"b\" is too many\n"},
 		"version a":                 {`error: reflectory version takes no arguments, not "a"`},
 		"nonesuch":                  {`error: reflectory has no command "nonesuch"`, "hint: reflectory --help lists the commands"},
 		"help rnu":                  {`error: reflectory has no command "rnu"`, `hint: did you mean "run"?`},
@@ -53,7 +53,7 @@ func TestMissingFile_NamesItsNeighbourOrItsFolder(t *testing.T) {
 		"evidence tool --file something-else.x": "hint: it was looked for in " + w.dir,
 		"evidence tool --file outcomes.jsonl/x": "hint: a part of its path is a file, not a folder",
 		"dream run a --plan nowhere.json":       "error: there is no file nowhere.json",
-		"plugin add outcomes.jsonl":             "a plugin is a folder with one",
+		"plugin add outcomes.jsonl":             "plugin pack makes one from a folder",
 		"store restore outcomes.jsonl":          "error: there is no store in outcomes.jsonl",
 	} {
 		_, stderr := w.line(exitFailure, "", line)

@@ -15,11 +15,11 @@ import (
 // synonyms are words for the same thing. The first that is a command of the group is meant.
 var synonyms = [][]string{
 	{"history", "logs", "log", "events", "tail"},
-	{"show", "get", "inspect", "explain", "cat", "view", "info", "read", "print", "describe", "log", "logs"},
+	{"show", "get", "inspect", "explain", "cat", "view", "info", "read", "print", "describe", "log", "logs", "tail", "watch", "follow"},
 	{"list", "get", "ls", "ll", "ps", "all", "dir"},
-	{"remove", "revoke", "unset", "reset", "rm", "delete", "del", "uninstall", "forget", "purge", "erase", "drop", "unlink"},
+	{"remove", "revoke", "unset", "reset", "rm", "delete", "del", "uninstall", "forget", "purge", "erase", "drop", "unlink", "disable", "clear"},
 	{"new", "init", "create", "generate", "scaffold"},
-	{"add", "new", "observe", "install", "create", "make", "put", "insert", "write", "save", "remember", "store", "push"},
+	{"add", "new", "observe", "install", "create", "make", "put", "insert", "write", "save", "remember", "store", "push", "pull", "enable"},
 	{"recall", "search", "find", "query", "grep", "lookup", "ask", "retrieve"},
 	{"check", "verify", "test", "validate", "lint", "audit"},
 	{"run", "start", "exec", "execute", "launch", "trigger"},
@@ -38,7 +38,7 @@ var elsewhere = map[string][][2]string{
 	"reflectory": {
 		{"ls list ll ps history", "reflectory runs list"},
 		{"start exec execute launch go", "a workflow is run by reflectory run WORKFLOW, a server by reflectory serve"},
-		{"up server daemon listen api", "reflectory serve starts the server"},
+		{"up server daemon listen api deploy", "reflectory serve starts the server"},
 		{"port host bind", "reflectory serve --listen 127.0.0.1:8080 chooses the port"},
 		{"stop kill cancel abort down", "Ctrl-C ends a command and a server; reflectory jobs cancel JOB cancels a job in the background"},
 		{"logs log tail show view cat output", "reflectory runs show RUN shows a run, reflectory plugin logs NAME what a plugin wrote"},
@@ -60,21 +60,23 @@ var elsewhere = map[string][][2]string{
 		{"import", "reflectory store import FILE"},
 		{"restore", "reflectory store restore BACKUP"},
 		{"undo revert rollback", "reflectory dream undo PASS"},
-		{"info doctor health ping ready whoami about", "reflectory status"},
+		{"info health ping ready whoami about", "reflectory status"},
 		{"demo tutorial quickstart tour example examples hello getting-started intro", "reflectory try shows what the program does; reflectory init DIR makes a project"},
 		{"diff delta", "reflectory runs diff RUN compares two attempts of a run"},
 		{"judge score eval grade", "reflectory evaluate"},
 		{"fix repair", "reflectory correct"},
-		{"improve loop generate agent chat", "reflectory run WORKFLOW"},
+		{"improve loop generate agent chat prompt ask-model", "reflectory run WORKFLOW"},
 		{"user users key keys apikey", "reflectory token new SUBJECT"},
+		{"update upgrade self-update", "reflectory --version shows this version; install a newer release over it"},
+		{"docs doc man manual commands", "the commands are listed by: reflectory help"},
 	},
 	"memory": {
-		{"delete forget remove rm purge erase del drop", "only the gate removes a memory, because of its use or on request: reflectory gate request MEMORY --erase --reason WHY"},
+		{"delete forget remove rm purge erase del drop clear", "only the gate removes a memory, because of its use or on request: reflectory gate request MEMORY --erase --reason WHY"},
 		{"search find query grep lookup ask retrieve", "reflectory memory recall TEXT"},
 		{"show cat view read", "reflectory memory get ID"},
 		{"update edit set replace supersede", "a memory isn't changed: reflectory memory observe a new one, and reflectory memory link NEW supersedes OLD"},
 		{"export dump", "reflectory store export FILE"},
-		{"import", "reflectory memory observe --file FILE"},
+		{"import load", "reflectory memory observe --file FILE"},
 		{"count stats", "reflectory stats --scope memory"},
 		{"promote", "reflectory gate run MEMORY"},
 	},
@@ -93,7 +95,7 @@ var elsewhere = map[string][][2]string{
 	"config":     {{"set edit unset", "settings are in reflectory.yaml, flags and the environment; a namespace's own: reflectory governance set NAMESPACE SETTING=VALUE"}},
 	"governance": {{"list show ls view", "reflectory governance get NAMESPACE"}},
 	"audit":      {{"list ls log logs tail", "reflectory audit show STREAM"}},
-	"session":    {{"delete rm remove clear", "reflectory session reset SESSION"}},
+	"session":    {{"delete rm remove clear", "reflectory session reset SESSION"}, {"new create start begin add", "a session begins with its first recall: reflectory memory recall TEXT --session NAME"}},
 	"knowledge":  {{"add new create observe promote", "the gate makes knowledge of memories that proved useful: reflectory gate run MEMORY"}},
 	"store":      {{"list ls show info", "reflectory status"}, {"clean gc vacuum compact", "reflectory store prune"}},
 	"plugin":     {{"search find", "reflectory discover INTENT"}, {"update upgrade", "reflectory plugin add SOURCE adds the new version in place of the old one"}},
@@ -112,7 +114,10 @@ var flagsElsewhere = [][2]string{
 	{"--tags --label --labels -l", "--tag"},
 	{"--background --async --no-wait --bg --daemon -d", "--detach"},
 	{"--port --bind --addr --address --host-port -p", "--listen"},
-	{"--count --max --top --first --num -k", "--limit"},
+	{"--count --max --top --first --num -k --tail --head --last", "--limit"},
+	{"--all --all-namespaces -A", "--namespace= --subtree is every namespace"},
+	{"--dry-run --check --validate --plan-only", "nothing is run by: reflectory workflow check FILE"},
+	{"--watch --follow -w -F", "a command shows how things are now: type it again, or run it with watch"},
 	{"--set --var --param --env -e -D", "--state"},
 	{"--model --provider --api-key --base-url", "a model is set in the workflow: settings.llm; reflectory workflow describe settings.llm"},
 	{"--args --data --stdin --file -i", "--input"},
@@ -161,10 +166,10 @@ func meantFlag(c *cobra.Command, flag string) string {
 			continue
 		}
 		name, isFlag := strings.CutPrefix(entry[1], "--")
-		if name, _, _ = strings.Cut(name, " "); !isFlag {
+		if name, _, _ = strings.Cut(name, " "); !isFlag { // the first word
 			return entry[1]
 		}
-		if c.Flags().Lookup(name) != nil {
+		if c.Flags().Lookup(strings.TrimSuffix(name, "=")) != nil {
 			return "did you mean: " + entry[1]
 		}
 	}

@@ -48,7 +48,6 @@ func TestWords_OfOtherToolsNameOurs(t *testing.T) {
 		"restore":          "reflectory store restore",
 		"undo":             "reflectory dream undo",
 		"info":             "reflectory status",
-		"doctor":           "reflectory status",
 		"demo":             "reflectory try",
 		"quickstart":       "reflectory try",
 		"diff":             "reflectory runs diff",
@@ -134,8 +133,8 @@ func TestWords_FlagsOfOtherToolsNameOurs(t *testing.T) {
 		"run w.yaml --model x":          "settings",
 		"run w.yaml -d":                 "--detach",
 		"run w.yaml --background":       "--detach",
-		"run w.yaml --watch":            "reflectory run --help lists the flags",
-		"plugin add x --url https://x/": "reflectory plugin add --help lists the flags",
+		"run w.yaml --watch":            "type it again",
+		"plugin add x --uri https://x/": "--url",
 	} {
 		_, stderr := w.line(exitUsage, "", line)
 		wantIn(t, stderr, "has no flag", want)

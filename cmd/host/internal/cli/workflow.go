@@ -7,10 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/reflectory/reflectory/cmd/host/internal/term"
-	"github.com/reflectory/reflectory/core"
-	"github.com/reflectory/reflectory/core/document"
-	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/plugin/install"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/sdk"
@@ -18,73 +14,8 @@ import (
 
 func workflowCommand(a *App) *cobra.Command {
 	return noun("workflow", "Check workflow files, and show what they may contain", "",
-		workflowCheckCommand(a.out), workflowDescribeCommand(a.out),
+		workflowCheckCommand(a), workflowDescribeCommand(a.out),
 	)
-}
-
-// checkedFiles is the result of a check, as JSON shows it.
-type checkedFiles struct {
-	Valid bool          `json:"valid"`
-	Files []checkedFile `json:"files"`
-}
-
-// checkedFile is what is wrong with a workflow file.
-type checkedFile struct {
-	File     string             `json:"file"`
-	Valid    bool               `json:"valid"`
-	Problems []document.Problem `json:"problems,omitempty"`
-}
-
-func workflowCheckCommand(out *output) *cobra.Command {
-	return &cobra.Command{
-		Use: "check FILE…", Short: "Find the mistakes in workflow files, without running them",
-		Long: `Find the mistakes in workflow files and in the schemas that they name: all at once, each
-with its line and column. Nothing is run, no plugin is started, and no store is needed.
-Therefore what only a plugin knows, such as the syntax of a script, is checked when the
-run starts, before anything costs money.
-
-Exit codes: 0 if all are valid, 3 if one isn't, 1 if one can't be read.`,
-		Example: "  reflectory workflow check workflow.yaml\n  reflectory workflow check examples/extract-contact/workflow.yaml workflow.yaml",
-		RunE: func(_ *cobra.Command, args []string) error {
-			checked := checkedFiles{Valid: true}
-			var failed []error
-			for _, file := range args {
-				source, err := workflow.Read(file)
-				if err == nil {
-					_, err = workflow.Load(source, host.LoadOptions())
-				}
-				found := checkedFile{File: file, Valid: err == nil}
-				if err != nil {
-					problems, ok := sdk.AsError(err).Details["problems"].([]document.Problem)
-					if !ok {
-						failed = append(failed, err)
-						continue
-					}
-					found.Problems, checked.Valid = problems, false
-				}
-				checked.Files = append(checked.Files, found)
-			}
-			if err := core.JoinErrors(append(failed, printCheckedFiles(out, checked))...); err != nil {
-				return err
-			}
-			return exitNotValidUnless(checked.Valid, nil)
-		},
-	}
-}
-
-func printCheckedFiles(out *output, checked checkedFiles) error {
-	if out.json {
-		return out.printJSON(checked)
-	}
-	for _, f := range checked.Files {
-		for _, problem := range f.Problems {
-			fmt.Fprintln(out.Stdout, term.Lines(problem.String()))
-		}
-		if f.Valid {
-			fmt.Fprintln(out.Stdout, term.Clean(f.File)+": valid")
-		}
-	}
-	return nil
 }
 
 func workflowDescribeCommand(out *output) *cobra.Command {

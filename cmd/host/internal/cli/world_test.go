@@ -146,3 +146,18 @@ func runProgram(ctx context.Context, args []string, stdin io.Reader, stdout, std
 	app := &App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: getenv}
 	return app.Run(ctx, args)
 }
+
+// splitWords splits a line at its spaces, except spaces in quotes.
+func splitWords(line string) []string {
+	var words []string
+	for line != "" {
+		at := strings.IndexAny(line, "'\"")
+		if at < 0 {
+			return append(words, strings.Fields(line)...)
+		}
+		quoted, rest, _ := strings.Cut(line[at+1:], line[at:at+1])
+		words = append(append(words, strings.Fields(line[:at])...), quoted)
+		line = rest
+	}
+	return words
+}
