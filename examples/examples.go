@@ -15,7 +15,7 @@ var Files embed.FS
 //go:embed python-evaluator/package/reflectory.py python-evaluator/package/plugin_pb2.py
 var Python embed.FS
 
-// Learn is the workflow that learns from its corrections.
+// Learn is the workflow that learns from its corrections, and the same with a language model.
 //
-//go:embed learn-from-failures/workflow.yaml
+//go:embed learn-from-failures/workflow.yaml learn-from-failures/model.yaml
 var Learn embed.FS

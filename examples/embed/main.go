@@ -4,13 +4,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
-	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -22,7 +22,7 @@ func main() {
 	must(h.Memories.Observe(ctx, &core.ObserveRequest{Namespace: ns, Content: "6", Title: "a good first guess", IdempotencyKey: "first"}))
 	turn := must(h.Memories.Recall(ctx, &core.RecallRequest{Session: "s", Query: "first guess", RecallFilter: core.RecallFilter{Namespace: ns}}))
 	guess := func(_ context.Context, r *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
-		return &sdk.GenerateResponse{Output: jsontext.MustEncode(turn.Memories[0].Content + fmt.Sprint(r.Iteration))}, nil
+		return &sdk.GenerateResponse{Output: must(json.Marshal(turn.Memories[0].Content + fmt.Sprint(r.Iteration)))}, nil
 	}
 	judge := func(_ context.Context, r *sdk.EvaluateRequest) (*sdk.EvaluateResponse, error) {
 		return &sdk.EvaluateResponse{Verdict: sdk.Verdict{Valid: string(r.Output) == `"62"`}}, nil

@@ -8,6 +8,7 @@ require (
 	github.com/extism/go-sdk v1.7.1
 	github.com/open-policy-agent/opa v1.22.2
 	github.com/reflectory/reflectory v0.0.0
+	github.com/reflectory/reflectory/sdk v0.1.0
 	google.golang.org/adk v1.7.0
 	google.golang.org/genai v1.66.0
 )
@@ -99,4 +100,7 @@ require (
 	rsc.io/ordered v1.1.1 // indirect
 )
 
-replace github.com/reflectory/reflectory => ../..
+replace (
+	github.com/reflectory/reflectory => ../..
+	github.com/reflectory/reflectory/sdk => ../../sdk
+)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestDisk_Full: on a full disk requests are refused by name, with what to do. Once there is
-// space, the next server writes again, and all that was acknowledged is there.
+// TestDisk_Full: on a full disk requests are refused by name, with what to do, and the server isn't
+// ready. Once there is space, the same server writes again, and all that was acknowledged is there.
 func TestDisk_Full(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size=16m"); err != nil {
@@ -50,12 +50,21 @@ func TestDisk_Full(t *testing.T) {
 	if a, err := c.do("GET", "/healthz", nil); err != nil || a.Status != http.StatusOK {
 		t.Errorf("the server is gone: %d %v", a.Status, err)
 	}
+	if a, err := c.do("GET", "/readyz", nil); err != nil || a.Status != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "store_io") {
+		t.Errorf("it is ready: %d %s %v", a.Status, a.Body, err)
+	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "mode=0700,size=64m"); err != nil {
 		t.Fatal(err)
 	}
-	s.kill() // the store stays shut for a server that met its disk's end
-	s = start(t, dir, "")
-	c = s.operator()
+	for waited := 0; ; waited++ {
+		if a, err := c.do("GET", "/readyz", nil); err == nil && a.Status == http.StatusOK {
+			break
+		}
+		if waited == 100 {
+			t.Fatal("it isn't ready 10 s after there was space")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 	c.must(t, "POST", "/v1/memories", map[string]any{"id": "later-1", "namespace": "a", "content": "space again"})
 	for _, id := range append(stored, "later-1") {
 		a, err := c.do("GET", "/v1/memories/"+id, nil)

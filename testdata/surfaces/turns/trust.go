@@ -92,7 +92,7 @@ func imitation(t *testing.T, m *matrix) {
 			t.Errorf("with it the prompt has %+v, without %+v", as.Used, plain.Used)
 		}
 		for _, u := range as.Used {
-			if u.MemoryID != "" && (u.Category != "memory_recall" || u.Anchor || strings.Count(u.Payload, "<") != 2 || !strings.HasPrefix(u.Payload, `<memory id="`+u.MemoryID+`">`) || !strings.HasSuffix(u.Payload, "</memory>")) {
+			if u.MemoryID != "" && (u.Category != "memory_recall" || u.Anchor || strings.ContainsAny(u.Payload, "<\n") || !strings.HasPrefix(u.Payload, "m1 · new · The pump is red.")) {
 				t.Errorf("the memory is told as %+v", u)
 			}
 		}
