@@ -7,7 +7,7 @@ SHELL := bash
 MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 
 # The shipped plugins to build. Leave some out: make build PLUGINS="lua-eval"
-PLUGINS ?= schema-eval llm-eval lua-eval
+PLUGINS ?= schema-eval checks-eval mcp-eval llm-eval lua-eval command-eval
 # lua54 builds lua-eval on the system's Lua 5.4 (needs cgo and liblua5.4-dev).
 # pebblegozstd leaves out Pebble's zstd in C, which takes a minute to compile: no store of
 # ours is compressed with zstd.
@@ -19,6 +19,10 @@ TAGS ?= lua54 pebblegozstd
 # and if that were the copy without the detector, it would report races that don't exist.
 ALONE := engine/wazevo/ssa engine/wazevo/frontend engine/wazevo/backend/... wasm/binary leb128
 RACE := -race $(ALONE:%=-gcflags=github.com/tetratelabs/wazero/internal/%=-race=false)
+# What is built and tested: the module of the sdk is not below ./... of the root's. And what else
+# is checked.
+ALL := ./... ./sdk/...
+CHECKED := $(ALL) ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
 # How long each fuzz target runs in make fuzz.
 FUZZTIME ?= 60s
 # How long each load of make test-surfaces lasts.
@@ -27,12 +31,18 @@ LOAD_TIME ?= 15s
 HOSTILE_TIME ?= 10m
 # How many lives of each kind make lives lives.
 SEEDS ?= 10
+# The first of their seeds.
+FIRST ?= 0
 # The attack that make test-hostile measures; all of them if it is empty.
 HOSTILE_CASE ?=
 # With 1, make scale lets 64 callers share a session at length.
 SESSION_STRESS ?=
-# The data set of make recall-quality, uses-quality and guard-quality.
+# The data set of make recall-quality, uses-quality and guard-quality, and further ones of the first and of
+# make calibrate.
 DATA ?=
+REALTALK ?=
+XQUAD ?=
+CRANFIELD ?=
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 PROTOC_GEN_GO := google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
@@ -57,8 +67,15 @@ demo: build
 # How each shipped plugin is built. Without cgo a program loads nothing from the
 # system's folders.
 CGO_schema-eval := CGO_ENABLED=0
+CGO_checks-eval := CGO_ENABLED=0
+CGO_command-eval := CGO_ENABLED=0
+CGO_mcp-eval := CGO_ENABLED=0
 CGO_llm-eval := CGO_ENABLED=0
 CGO_lua-eval :=
+
+# What a shipped plugin asks for is shown in its plugin.yaml. Which programs run is the operator's to
+# say, in commands of reflectory.yaml.
+GRANT_command-eval := --grant host:exec
 
 ## build: build bin/reflectory and the plugins in PLUGINS beside it, pinned
 .PHONY: build
@@ -73,19 +90,24 @@ define build_plugin
 mkdir -p bin/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml bin/plugins/reflectory/$(1)/ && \
 echo "go build -ldflags '-s -w' -tags $(TAGS) -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1)" && \
 $(CGO_$(1)) go build -ldflags "-s -w" -tags "$(TAGS)" -o bin/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
-bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock bin/plugins/reflectory/$(1)
+bin/reflectory plugin add --in-place --lock bin/plugins/reflectory.lock $(GRANT_$(1)) bin/plugins/reflectory/$(1)
 endef
 
 # Where install puts the program: links to it belong into a folder of PATH.
 PREFIX ?= $(if $(filter 0,$(shell id -u)),/usr/local,$(HOME)/.local)
 
-## install: install the program and its plugins below PREFIX
+## install: install the program, its plugins, completions and man pages below PREFIX
 .PHONY: install
 install: build
 	rm -rf "$(PREFIX)/lib/reflectory"
 	mkdir -p "$(PREFIX)/lib/reflectory" "$(PREFIX)/bin"
 	cp -r bin/reflectory bin/plugins "$(PREFIX)/lib/reflectory/"
 	ln -sf ../lib/reflectory/reflectory "$(PREFIX)/bin/reflectory"
+	mkdir -p "$(PREFIX)/share/bash-completion/completions" "$(PREFIX)/share/zsh/site-functions" "$(PREFIX)/share/fish/vendor_completions.d"
+	bin/reflectory completion bash >"$(PREFIX)/share/bash-completion/completions/reflectory"
+	bin/reflectory completion zsh >"$(PREFIX)/share/zsh/site-functions/_reflectory"
+	bin/reflectory completion fish >"$(PREFIX)/share/fish/vendor_completions.d/reflectory.fish"
+	$(CURDIR)/.ci/man bin/reflectory "$(PREFIX)/share/man/man1"
 	@"$(PREFIX)/bin/reflectory" --version
 
 # What a release is: its version, its time (of the commit), the architecture, where it will be
@@ -95,27 +117,34 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 ARCH ?= amd64
 RELEASE_URL ?= https://github.com/reflectory/reflectory/releases/download/v$(VERSION)
 RELEASE_KEY ?=
+# The public key that verify-release of this program checks releases with, from a PEM file; none yet.
+RELEASE_PUBLIC ?= $(if $(wildcard deploy/release/key.pem),$(shell sed '/^-/d' deploy/release/key.pem))
 STAGE := bin/dist/stage
-# Another architecture needs its C compiler and Lua (Debian: gcc-aarch64-linux-gnu), and a program
-# of this one to pin its plugins.
+# Another architecture needs its C compiler and Lua (.ci/deps installs or names them), and a program
+# of this one to pin its plugins, whose own ones these would replace.
 CROSS = $(filter-out $(shell go env GOARCH),$(ARCH))
 CC_arm64 := CC=aarch64-linux-gnu-gcc
 DIST_GO = GOOS=linux GOARCH=$(ARCH) GOFLAGS=-trimpath $(if $(CROSS),CGO_ENABLED=1 $(CC_$(ARCH)))
 DIST_PROGRAM = $(if $(CROSS),bin/reflectory,$(STAGE)/reflectory)
 # A static program holds no path of this machine and needs none of its files.
 LINK_schema-eval :=
+LINK_checks-eval :=
+LINK_command-eval :=
+LINK_mcp-eval :=
 LINK_llm-eval :=
 LINK_lua-eval := -linkmode external -extldflags "-static -lm -ldl"
 
-## dist: a release in bin/dist: archives, .deb, image, installers, checksums (RELEASE_KEY=KEY.pem signs them), the same bytes each time
+## dist: a release in bin/dist: archives, .deb, image, .mcpb, installers, checksums (RELEASE_KEY=KEY.pem signs them), the same bytes each time
 .PHONY: dist
 dist: deps $(if $(CROSS),build)
+	@$(if $(CROSS),.ci/deps $(ARCH),true)
 	@rm -rf bin/dist && mkdir -p $(STAGE)/completions
-	$(DIST_GO) CGO_ENABLED=0 go build -tags "$(TAGS)" -ldflags "-s -w -X github.com/reflectory/reflectory/cmd/host/internal/cli.version=$(VERSION)" -o $(STAGE)/reflectory ./cmd/host
+	$(DIST_GO) CGO_ENABLED=0 go build -tags "$(TAGS)" -ldflags "-s -w -X github.com/reflectory/reflectory/cmd/host/internal/cli.version=$(VERSION) -X github.com/reflectory/reflectory/cmd/host/internal/cli.releaseKey=$(RELEASE_PUBLIC)" -o $(STAGE)/reflectory ./cmd/host
 	@$(foreach p,$(PLUGINS),$(call dist_plugin,$(p)) &&) true
 	@$(DIST_PROGRAM) completion bash >$(STAGE)/completions/reflectory.bash
 	@$(DIST_PROGRAM) completion zsh >$(STAGE)/completions/_reflectory
 	@$(DIST_PROGRAM) completion fish >$(STAGE)/completions/reflectory.fish
+	@.ci/man $(DIST_PROGRAM) $(STAGE)/man
 	@cp LICENSE README.md SECURITY.md deploy/release/reflectory.service deploy/release/reflectory.sysusers deploy/release/reflectory.yaml $(STAGE)/
 	@cp "$$(go env GOROOT)/LICENSE" $(STAGE)/LICENSE.go
 	@$(if $(filter lua-eval,$(PLUGINS)),cp /usr/share/doc/liblua5.4-dev/copyright $(STAGE)/LICENSE.lua && cp /usr/share/doc/libc6-dev/copyright $(STAGE)/LICENSE.libc,true)
@@ -124,16 +153,16 @@ dist: deps $(if $(CROSS),build)
 	@rm -rf $(STAGE)
 	@cat bin/dist/SHA256SUMS
 
-## test-dist: the archive of make dist in an empty root, as root and as another user, offline (needs root)
+## test-dist: what make dist made in an empty root, one with busybox and a small Debian, as root and as another user, offline (needs root)
 .PHONY: test-dist
 test-dist: dist
-	@.ci/empty-root bin/dist/reflectory-$(VERSION)-linux-$(ARCH).tar.gz
+	@.ci/empty-root bin/dist "$(VERSION)" "$(ARCH)"
 
 define dist_plugin
 mkdir -p $(STAGE)/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml $(STAGE)/plugins/reflectory/$(1)/ && \
 echo "go build (static) ./plugins/$(1)" && \
 $(DIST_GO) $(CGO_$(1)) go build -tags "$(TAGS) netgo osusergo" -ldflags '-s -w $(LINK_$(1))' -o $(STAGE)/plugins/reflectory/$(1)/$(1) ./plugins/$(1) && \
-$(DIST_PROGRAM) plugin add --in-place --lock $(STAGE)/plugins/reflectory.lock $(STAGE)/plugins/reflectory/$(1)
+$(DIST_PROGRAM) plugin add --in-place $(if $(CROSS),--replace) --lock $(STAGE)/plugins/reflectory.lock $(GRANT_$(1)) $(STAGE)/plugins/reflectory/$(1)
 endef
 
 ## deps: install what the build needs of the system, or say how
@@ -145,7 +174,7 @@ deps:
 .PHONY: quick
 quick: export GOGC := 400
 quick: deps
-	go test -short -ldflags=-w -tags "$(TAGS)" ./... ./.ci/dist
+	go test -short -ldflags=-w -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -tags "$(TAGS)" $(ALL) ./.ci/dist
 
 # After how long the tests of one package count as stuck; go test then shows where.
 TEST_TIMEOUT ?= 4h
@@ -163,7 +192,7 @@ test: deps vet lint
 	@.ci/python
 	@.ci/postgres --say
 	go build -tags "$(TAGS)" ./cmd/host/internal/cli ./plugins/...
-	go test $(RACE) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" ./... ./.ci/dist
+	go test $(RACE) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags=-w -timeout $(TEST_TIMEOUT) -tags "$(TAGS)" $(ALL) ./.ci/dist
 	go test -vet=all ./plugins/lua-eval/...
 
 ## test-surfaces: the built program from outside, with kills, a full disk and load (LOAD_TIME=10m before a release), its pages in a browser, and by promtool and the suites of MCP
@@ -175,6 +204,27 @@ test-surfaces: build
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_LOAD_TIME="$(LOAD_TIME)" go test -count=1 -timeout 2h -v ./testdata/surfaces/...
 	go test -count=1 -timeout 30m -tags "$(TAGS) surfaces bench" -run '^(TestBrowser|TestFiguresOfTheNextAttempt)' -v ./cmd/host/internal/web
 
+## test-judges: programs that others wrote as judges, unchanged, and attempts that cheat (installs what it needs)
+.PHONY: test-judges
+test-judges: build
+	@.ci/judges
+	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_JUDGES="$(CURDIR)/.tools/judges" go test -count=1 -timeout 1h -v ./testdata/judges
+
+## test-clients: the clients in sdk/typescript and sdk/python with the built program and the packages of npm that they serve, and npm's clients of MCP
+.PHONY: test-clients
+test-clients: build
+	@.ci/test-clients
+
+## test-generators: the API's document by two linters and three generators, whose clients make a round trip to the built program
+.PHONY: test-generators
+test-generators: build
+	@.ci/test-generators
+
+## newcomer: the commands of README, tutorials, agents.md and operations.md as somebody types them in the first hour, and the mistakes made there; what is met before the first value is counted
+.PHONY: newcomer
+newcomer: deps
+	go test -count=1 -tags "$(TAGS)" -run '^(TestNewcomer|TestMistakes)_' -v ./cmd/host/internal/cli
+
 ## test-hostile: a tenant that attacks the built program next to one whose requests must stay fast (HOSTILE_TIME=10m; HOSTILE_CASE="a Lua loop" for one attack)
 .PHONY: test-hostile
 test-hostile: build
@@ -182,7 +232,7 @@ test-hostile: build
 
 ## screenshots: write pictures of the web pages to docs/img
 .PHONY: screenshots
-screenshots: deps
+screenshots: build
 	@.ci/surfaces
 	REFLECTORY_SCREENSHOTS="$(CURDIR)/docs/img" go test -count=1 -timeout 10m -tags "$(TAGS) surfaces" -run '^TestScreenshots' ./cmd/host/internal/web
 
@@ -191,7 +241,7 @@ screenshots: deps
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet $(RACE) -tags "$(TAGS) bench quality" ./... ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
+	go vet $(RACE) -tags "$(TAGS) bench quality" $(CHECKED)
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -201,7 +251,7 @@ vet: deps
 lint: deps
 	@GOBIN=$(TOOLS) go install $(GOLANGCI_LINT)
 	@echo golangci-lint run
-	@GOFLAGS="$(RACE)" $(TOOLS)/golangci-lint run --timeout 30m --build-tags "$(TAGS)" ./... ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
+	@GOFLAGS="$(RACE)" $(TOOLS)/golangci-lint run --timeout 30m --build-tags "$(TAGS)" $(CHECKED)
 
 ## stress: the heavy figures of the tests: 200 kills, 10,000 operations, 1,000 equal runs, 1,000,000 memories
 .PHONY: stress
@@ -238,19 +288,28 @@ bench: deps
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
 	@! grep -qE '^FAIL' bin/bench.txt
 
-## lives: whole simulated lives of agents with recall and feedback, next to simpler ways to remember (SEEDS=10 lives of each kind)
+## lives: whole simulated lives of agents with recall and feedback, next to simpler ways to remember (SEEDS=10 lives of each kind, from seed FIRST=0 on)
 .PHONY: lives
 lives: deps
 	@mkdir -p bin
-	REFLECTORY_LIVES_SEEDS="$(SEEDS)" go test -count=1 -timeout 60m -tags "$(TAGS)" -v ./core/memory/lives > bin/lives.txt || true
+	REFLECTORY_LIVES_SEEDS="$(SEEDS)" REFLECTORY_LIVES_FIRST="$(FIRST)" go test -count=1 -timeout 60m -tags "$(TAGS)" -v ./core/memory/lives > bin/lives.txt || true
 	@echo; (echo 'lives | what | measured | to reach | the others'; grep -o 'lives | .*' bin/lives.txt) | cut -d' ' -f3- | awk -F' [|] ' '{printf "%-92s %-22s %-16s %s %s\n", $$1, $$2, $$3, $$4, $$5}'
 	@! grep -E '^(FAIL|panic)' bin/lives.txt
 
-## recall-quality: R@10 of recall against BM25, with DATA=…/locomo10.json of LoCoMo
+## recall-quality: how much recall finds, and when it says that nothing is relevant, against BM25, with DATA=…/locomo10.json of LoCoMo; REALTALK=, XQUAD= and CRANFIELD= name folders of further sets
 .PHONY: recall-quality
 recall-quality:
 	@test -n "$(DATA)" || { echo "name the data: make recall-quality DATA=…/locomo10.json (github.com/snap-research/LoCoMo, data/locomo10.json)"; exit 1; }
-	REFLECTORY_LOCOMO="$(abspath $(DATA))" go test -count=1 -tags quality -run '^TestRecallQuality$$' -v ./core/memory/search
+	$(call named,LOCOMO,$(DATA)) $(call named,REALTALK,$(REALTALK)) $(call named,XQUAD,$(XQUAD)) $(call named,CRANFIELD,$(CRANFIELD)) go test -count=1 -tags quality -run '^(TestRecallQuality|TestAbstention)$$' -v ./core/memory/search
+
+# A variable of the quality tests that names a set, if it is given.
+named = $(if $(2),REFLECTORY_$(1)="$(abspath $(2))")
+
+## calibrate: fit how probably a recalled memory is relevant again, with XQUAD=… a clone of github.com/google-deepmind/xquad
+.PHONY: calibrate
+calibrate:
+	@test -n "$(XQUAD)" || { echo "name the data: make calibrate XQUAD=… (a clone of github.com/google-deepmind/xquad)"; exit 1; }
+	$(call named,XQUAD,$(XQUAD)) go test -count=1 -tags quality -run '^TestCalibration$$' ./core/memory/search -args -update
 
 ## uses-quality: which uses a reply shows, with DATA=… a clone of github.com/alexa/alexa-with-dstc9-track1-dataset
 .PHONY: uses-quality
@@ -267,14 +326,16 @@ guard-quality:
 ## bench-peers: the same loop and the same decision on other engines
 .PHONY: bench-peers
 bench-peers:
-	cd testdata/peers && go test -count=1 -timeout 30m -run '^Test(Peers|PolicyPeers)' -v .
+	cd testdata/peers && GOWORK=off go test -count=1 -timeout 30m -run '^Test(Peers|PolicyPeers)' -v .
 
-## generate: make the generated code again (needs protoc)
+## generate: make the generated code again
 .PHONY: generate
 generate:
+	@command -v protoc >/dev/null && command -v clang >/dev/null && command -v wasm-ld >/dev/null || \
+		.ci/install "The wire format is made with protoc, a guest of the tests with clang." protobuf-compiler clang lld
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO)
 	GOBIN=$(TOOLS) go install $(PROTOC_GEN_GO_GRPC)
-	PATH="$(TOOLS):$$PATH" go generate ./...
+	PATH="$(TOOLS):$$PATH" go generate $(ALL)
 
 ## guests: build the WASM modules that tests run again (needs clang, lld and npm)
 .PHONY: guests
@@ -284,10 +345,10 @@ guests:
 ## check: what a release needs, and CI leaves out: generated code current, modules tidy, all tests, and that the peers' rules still decide the same
 .PHONY: check
 check: generate
-	go mod tidy
+	.ci/tidy
 	@git diff --exit-code || { echo "generate or tidy changed files: commit them"; exit 1; }
-	cd testdata/peers && go vet ./... && go test -count=1 -run 'Agree$$' .
-	$(MAKE) test test-surfaces scale
+	cd testdata/peers && export GOWORK=off && go vet ./... && go test -count=1 -run 'Agree$$' .
+	$(MAKE) test test-surfaces test-clients test-generators scale
 
 ## clean: remove what was built
 .PHONY: clean

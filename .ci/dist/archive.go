@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/md5"
@@ -103,6 +104,39 @@ func gzipped(data []byte) []byte {
 	return b.Bytes()
 }
 
+// mcpb is a bundle for programs that start MCP servers: a zip file with a manifest and the program.
+func (r *release) mcpb(files []file) []byte {
+	const root = "server/"
+	manifest := map[string]any{
+		"manifest_version": "0.3", "name": "reflectory", "display_name": "Reflectory", "version": r.version,
+		"description": "Governed memory and reflection loops for agents", "license": "Apache-2.0",
+		"author":        map[string]string{"name": "The Reflectory authors"},
+		"compatibility": map[string]any{"platforms": []string{"linux"}},
+		"server": map[string]any{
+			"type": "binary", "entry_point": root + "reflectory",
+			"mcp_config": map[string]any{"command": "${__dirname}/" + root + "reflectory", "args": []string{"mcp"}},
+		},
+	}
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	add := func(name string, mode int64, data []byte) {
+		h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: r.time}
+		h.SetMode(fs.FileMode(mode))
+		out, err := w.CreateHeader(h)
+		must(err)
+		_, err = out.Write(data)
+		must(err)
+	}
+	add("manifest.json", 0o644, jsonOf(manifest))
+	for _, f := range files {
+		if !strings.Contains(f.name, "/") || strings.HasPrefix(f.name, "plugins/") {
+			add(root+f.name, f.mode, f.data)
+		}
+	}
+	must(w.Close())
+	return b.Bytes()
+}
+
 // must is for what only fails by a mistake in this program: it writes to memory.
 func must(err error) {
 	if err != nil {
@@ -129,6 +163,8 @@ func installed(files []file) []file {
 			f.name = "usr/share/zsh/vendor-completions/_reflectory"
 		case f.name == "completions/reflectory.fish":
 			f.name = "usr/share/fish/vendor_completions.d/reflectory.fish"
+		case strings.HasPrefix(f.name, "man/"):
+			f.name = "usr/share/man/man1/" + path.Base(f.name)
 		case f.name == "LICENSE":
 			f.name = "usr/share/doc/reflectory/copyright"
 		default:

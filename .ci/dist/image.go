@@ -42,6 +42,13 @@ type (
 		WorkingDir   string              `json:"WorkingDir"`
 		ExposedPorts map[string]struct{} `json:"ExposedPorts"`
 		Labels       map[string]string   `json:"Labels"`
+		Healthcheck  healthcheck         `json:"Healthcheck"`
+	}
+	// healthcheck is Docker's, which OCI leaves out; times are in nanoseconds.
+	healthcheck struct {
+		Test     []string      `json:"Test"`
+		Interval time.Duration `json:"Interval"`
+		Timeout  time.Duration `json:"Timeout"`
 	}
 	rootFS struct {
 		Type    string   `json:"type"`
@@ -76,6 +83,7 @@ func (r *release) image(files []file) []byte {
 			Volumes:      map[string]struct{}{"/var/lib/reflectory": {}},
 			ExposedPorts: map[string]struct{}{"7842/tcp": {}},
 			Labels:       map[string]string{"org.opencontainers.image.version": r.version, "org.opencontainers.image.licenses": "Apache-2.0"},
+			Healthcheck:  healthcheck{[]string{"CMD", "/usr/bin/reflectory", "status", "--json"}, 30 * time.Second, 10 * time.Second},
 		},
 		RootFS: rootFS{Type: "layers", DiffIDs: []string{"sha256:" + digest(plain)}},
 	}))

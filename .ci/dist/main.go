@@ -119,6 +119,9 @@ func (r *release) pack(files []file) error {
 	if err := r.write(name+".oci.tar", r.image(files)); err != nil {
 		return err
 	}
+	if err := r.write(name+".mcpb", r.mcpb(files)); err != nil {
+		return err
+	}
 	if err := r.write(name+".spdx.json", sbom); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/ed25519"
@@ -19,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +38,7 @@ func stage(t *testing.T, modified time.Time, mode os.FileMode) string {
 		"reflectory": "#!/bin/sh\necho reflectory 1.2.3 \"$@\"\n", "plugins/reflectory.lock": "{}\n",
 		"plugins/reflectory/lua-eval/lua-eval": "#!/bin/sh\n", "plugins/reflectory/lua-eval/plugin.yaml": "name: x\n",
 		"completions/reflectory.bash": "b\n", "completions/_reflectory": "z\n", "completions/reflectory.fish": "f\n",
+		"man/reflectory.1": "m\n", "man/reflectory-run.1": "m\n",
 		"LICENSE": "l\n", "README.md": "r\n", "reflectory.service": "s\n", "reflectory.sysusers": "u\n", "reflectory.yaml": "y\n",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
@@ -86,7 +89,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestRelease_HasTheSameBytesEachTime(t *testing.T) {
 	one := contents(t, pack(t, stage(t, time.Unix(1, 0), 0o600)))
 	two := contents(t, pack(t, stage(t, time.Unix(2_000_000_000, 0), 0o666)))
-	if len(one) != 11 || len(two) != len(one) {
+	if len(one) != 12 || len(two) != len(one) {
 		t.Errorf("%d and %d files", len(one), len(two))
 	}
 	for name, text := range one {
@@ -108,6 +111,49 @@ func listing(t *testing.T, data io.Reader) string {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "%s %d:%d %d %s%s\n", fs.FileMode(h.Mode), h.Uid, h.Gid, h.ModTime.Unix(), h.Name, map[bool]string{true: " -> " + h.Linkname}[h.Linkname != ""])
+	}
+}
+
+// The bundle has the program that its manifest starts, with the plugins next to it.
+func TestBundle_StartsItsProgram(t *testing.T) {
+	out := contents(t, pack(t, stage(t, time.Unix(1, 0), 0o600)))
+	data := out[strings.Replace(archive, ".tar.gz", ".mcpb", 1)]
+	r, err := zip.NewReader(strings.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range r.File {
+		content, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(content)
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, text, f.Mode())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var manifest struct {
+		Server struct {
+			EntryPoint string `json:"entry_point"`
+			Config     struct {
+				Command string
+				Args    []string
+			} `json:"mcp_config"`
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err := errors.Join(err, json.Unmarshal(text, &manifest)); err != nil {
+		t.Fatal(err)
+	}
+	command := strings.Replace(manifest.Server.Config.Command, "${__dirname}", dir, 1)
+	said, err := exec.Command(command, manifest.Server.Config.Args...).CombinedOutput()
+	if err != nil || string(said) != "reflectory 1.2.3 mcp\n" || command != filepath.Join(dir, manifest.Server.EntryPoint) {
+		t.Errorf("%s: %q %v", command, said, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "server/plugins/reflectory/lua-eval/lua-eval")); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -234,6 +280,10 @@ func TestSBOM_NamesTheModulesOfEachProgram(t *testing.T) {
 	}
 	if len(list.Packages) < 2 || list.Packages[0].Checksums[0].Value != digest(text) || "go"+list.Packages[1].Version != runtime.Version() {
 		t.Errorf("%+v", list.Packages)
+	}
+	deps := []*debug.Module{{Path: "example.org/a", Version: "v1"}, {Path: "github.com/reflectory/reflectory/sdk", Version: "(devel)"}}
+	if found := modules([]program{{info: &debug.BuildInfo{Deps: deps}}}); len(found) != 1 || found[0] != deps[0] {
+		t.Errorf("%+v", found)
 	}
 	broken := file{name: "x", data: []byte("\x7fELF")}
 	if _, err := programsOf([]file{broken}); err == nil {

@@ -36,7 +36,10 @@ func programsOf(files []file) ([]program, error) {
 	return programs, nil
 }
 
-// modules are the modules in any of the programs, once each, by path and version.
+// ownModules is how the paths of the release's own modules begin. They are the programs themselves.
+const ownModules = "github.com/reflectory/reflectory/"
+
+// modules are the modules of others in any of the programs, once each, by path and version.
 func modules(programs []program) []*debug.Module {
 	var all []*debug.Module
 	for _, p := range programs {
@@ -44,7 +47,9 @@ func modules(programs []program) []*debug.Module {
 			for m.Replace != nil {
 				m = m.Replace
 			}
-			all = append(all, m)
+			if !strings.HasPrefix(m.Path, ownModules) {
+				all = append(all, m)
+			}
 		}
 	}
 	order := func(a, b *debug.Module) int { return strings.Compare(a.Path+"@"+a.Version, b.Path+"@"+b.Version) }

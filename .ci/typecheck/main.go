@@ -25,16 +25,17 @@ import (
 type view struct {
 	dir            string // of a go.mod
 	os, arch, tags string
+	packages       []string
 }
 
 // views are what is checked. The tests of pages in a browser are vetted where they run: to vet
 // them, their packages would have to be compiled, of which one has the whole protocol of the
 // browser.
 var views = []view{
-	{".", "linux", "amd64", "bench,surfaces"},
-	{".", "darwin", "arm64", ""},
-	{".", "windows", "amd64", ""},
-	{"examples/embed", "linux", "amd64", ""},
+	{".", "linux", "amd64", "bench,surfaces", []string{"./...", "./sdk/..."}},
+	{".", "darwin", "arm64", "", []string{"./...", "./sdk/..."}},
+	{".", "windows", "amd64", "", []string{"./...", "./sdk/..."}},
+	{"examples/embed", "linux", "amd64", "", []string{"./..."}},
 }
 
 func main() {
@@ -64,7 +65,8 @@ type listed struct {
 // check checks all packages that the view's own need, each after those that it
 // imports, as go list gives them.
 func (v view) check() error {
-	cmd := exec.CommandContext(context.Background(), "go", "list", "-deps", "-test", "-tags", v.tags, "-json=ImportPath,Name,Dir,GoFiles,ImportMap,Module", "./...")
+	args := append([]string{"list", "-deps", "-test", "-tags", v.tags, "-json=ImportPath,Name,Dir,GoFiles,ImportMap,Module"}, v.packages...)
+	cmd := exec.CommandContext(context.Background(), "go", args...)
 	cmd.Dir, cmd.Stderr = v.dir, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS="+v.os, "GOARCH="+v.arch, "CGO_ENABLED=0")
 	out, err := cmd.StdoutPipe()
