@@ -63,7 +63,7 @@ func hostileProcesses() []suspect {
 		{program: "hostile", do: "loop", late: true, reason: "plugin_timeout"},
 		{program: "hostile", do: "hang", late: true, reason: "plugin_timeout"},
 		{program: "hostile", do: "recurse twice", late: true, reason: "plugin_timeout"},
-		{program: "hostile", do: "fork on", late: true, reason: "plugin_timeout", limits: plugin.Limits{Processes: 4}},
+		{program: "hostile", do: "fork on", reason: "plugin_exited", says: "processes (limit 4)", limits: plugin.Limits{Processes: 4}},
 		{program: "hostile", do: "fork", reason: "internal", says: "operation not permitted"},
 		{program: "hostile", do: "recurse", reason: "plugin_exited", says: "exited"},
 		{program: "hostile", do: "exit", reason: "plugin_exited", says: "out of cheese"},
