@@ -47,7 +47,7 @@ func TestEffect_Covers(t *testing.T) {
 		{.5, .5, 0, 1}, {0, 0, 0, 1}, {1, 1, 0, 3}, {.9, .9, .1, 3}, {.5, .5, .5, 2}, {0, 1, 0, 1}, {.1, .9, 0, 3},
 		{.4, .8, .2, 2}, {.5, .6, .3, 1}, {.7, .3, 0, 3},
 	}
-	lives := coretest.Cases(200, 10000) / len(worlds)
+	lives := coretest.Cases(200, coretest.Heavy(1000, 10000)) / len(worlds)
 	covered, none, sum := 0, 0, 0.0
 	for i, w := range worlds {
 		r := rand.New(rand.NewPCG(uint64(i), 35))
@@ -75,6 +75,9 @@ func TestEffect_Covers(t *testing.T) {
 
 // TestTrial_Decides says how soon, and what it costs.
 func TestTrial_Decides(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	for _, c := range []struct {
 		world
 		verdict string
