@@ -20,7 +20,16 @@ import (
 // database is what tests run on in make scale, besides the other engines.
 var database postgrestest.Shared
 
-func TestMain(m *testing.M) { os.Exit(database.Main(coretest.WithPlain(m))) }
+// concurrent matches the tests in which several things happen at once: callers, hosts, exports next to
+// writes, and indices that are read while memories are written.
+const concurrent = `AtOnce|Many|While|Between|^Test(Hosts|Index|Quota)_|OneRequest|AColdNamespace|LimitsHold`
+
+func TestOthersWithoutTheRaceDetector(t *testing.T) { coretest.Rest(t, concurrent) }
+
+func TestMain(m *testing.M) {
+	coretest.Split(concurrent, "TestOthersWithoutTheRaceDetector")
+	os.Exit(database.Main(coretest.WithPlain(m)))
+}
 
 // empty returns an empty store: on PostgreSQL in make scale, and otherwise in memory.
 func empty(t testing.TB) core.Store {
