@@ -6,14 +6,19 @@ import (
 	"fmt"
 )
 
-// Print is a value as every surface prints a result: indented by two spaces, with a
-// final line break, and with nothing escaped except control characters. If each surface
-// encoded results in its own way, the same result would look different on each surface.
-func Print(v any) ([]byte, error) {
+// Print is a result for people: indented by two spaces, with a final line break, and with nothing
+// escaped except control characters. If each surface encoded results in its own way, the same result
+// would look different on each surface.
+func Print(v any) ([]byte, error) { return encode(v, "  ") }
+
+// Line is a result for programs: as [Print], in one line.
+func Line(v any) ([]byte, error) { return encode(v, "") }
+
+func encode(v any, indent string) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}

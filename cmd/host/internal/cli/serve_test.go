@@ -15,6 +15,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/jsontext"
 )
 
 // serving is a server of a world that runs within the test.
@@ -186,7 +187,7 @@ func TestServe_CommandsPrintTheSame(t *testing.T) {
 	}
 }
 
-// TestServe_GivesTheBytesOfCommands over TCP too, for what only looks.
+// TestServe_GivesTheBytesOfCommands over TCP too, for what only looks, but in one line.
 func TestServe_GivesTheBytesOfCommands(t *testing.T) {
 	w := newPlainWorld(t)
 	w.ok("memory", "observe", "--id", "note-one", "--namespace", "team/a", "--content", "The harbour closes. \u202e<b> \u009b")
@@ -201,7 +202,8 @@ func TestServe_GivesTheBytesOfCommands(t *testing.T) {
 		"/v1/plugins":                               "plugin list",
 	} {
 		out, _ := w.line(exitPassed, "", line+" --json")
-		if status, body := s.get(path); status != 200 || body != out {
+		want, err := jsontext.Line(json.RawMessage(out))
+		if status, body := s.get(path); err != nil || status != 200 || body != string(want) {
 			t.Errorf("%s: %d %s\n%s prints %s", path, status, body, line, out)
 		}
 	}

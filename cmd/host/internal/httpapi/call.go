@@ -71,7 +71,7 @@ func (a *API) operation(rt *route) http.Handler {
 				status = http.StatusAccepted
 			}
 		}
-		text, err := jsontext.Print(out)
+		text, err := jsontext.Line(out)
 		if err != nil {
 			a.problems.refuse(w, r, err)
 			return

@@ -81,7 +81,7 @@ func (a *API) await(w http.ResponseWriter, r *request, p preferences, queued *op
 		a.problems.refuseWith(w, r, result.Err(), came)
 		return true
 	}
-	text, err := jsontext.Print(result.Result)
+	text, err := jsontext.Line(result.Result)
 	if err != nil {
 		a.problems.refuse(w, r, err)
 		return true

@@ -99,7 +99,7 @@ func TestPrefer_WaitsForTheJob(t *testing.T) {
 					t.Errorf("%d %v after %s: %s", a.StatusCode, a.Header, took, a.body)
 				}
 				switch {
-				case tt.status == 200 && !strings.Contains(a.body, `"score": 0.5`):
+				case tt.status == 200 && !strings.Contains(a.body, `"score":0.5`):
 					t.Errorf("%s", a.body)
 				case tt.status > 300 && a.problem(t).Code != tt.code:
 					t.Errorf("%s", a.body)

@@ -191,7 +191,7 @@ func (ps *problems) refuseWith(w http.ResponseWriter, r *request, err error, res
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", ps.challenge)
 	}
-	text, encodeErr := jsontext.Print(p)
+	text, encodeErr := jsontext.Line(p)
 	if encodeErr != nil { // a detail that is no JSON
 		p.Details, p.Error = nil, nil
 		text = jsontext.MustEncode(p)
