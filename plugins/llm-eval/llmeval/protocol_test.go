@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmeval"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
@@ -126,6 +127,9 @@ func sends(contentType string, body io.Reader) exchange {
 
 // A reply is read in whatever packets it arrives, whole or as a stream.
 func TestProtocol_SplitAtEveryByte(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	reply := llmtest.Reply{Text: "Grüße, 世界", Thought: "hm"}
 	inEach(t, func(t *testing.T, path string) {
 		for _, stream := range []bool{false, true} {
@@ -148,6 +152,9 @@ func TestProtocol_SplitAtEveryByte(t *testing.T) {
 // A reply that ends anywhere before its end is the whole answer or nothing, and is asked for
 // again: no part of one is an output.
 func TestProtocol_CutAtEveryByte(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	reply := llmtest.Reply{Text: "Hello world", Thought: "a draft"}
 	for _, path := range llmtest.Paths()[1:] { // a stream of chat completions may end without a reason
 		for _, stream := range []bool{false, true} {
