@@ -35,12 +35,11 @@ func TestTheGoTemplate_IsBuiltOnTheSDKAlone(t *testing.T) {
 				t.Errorf("the plugin requires the sdk %s, and this module %s: name the same in scaffold.go", version, ours)
 			}
 			env := publishedSDK(t, version)
-			for _, args := range [][]string{{"mod", "tidy"}, {"test", "./..."}} {
-				cmd := exec.CommandContext(t.Context(), "go", args...)
-				cmd.Dir, cmd.Env = dir, env
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("go %s: %v\n%s", args[0], err, out)
-				}
+			// go mod tidy would also want what the tests of the sdk's libraries import, which nothing here downloads
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-mod=mod", "./...")
+			cmd.Dir, cmd.Env = dir, env
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("go test: %v\n%s", err, out)
 			}
 			sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
 			if err != nil {
