@@ -96,7 +96,7 @@ func only[R any](t Target, results []sdk.Result[R], err error) (*R, error) {
 // Reply is a language model's reply to a call, as it is cached for identical calls:
 // without its usage, since reusing it costs nothing.
 type Reply struct {
-	Output   json.RawMessage   `json:"output"`
+	Output   json.RawMessage   `json:"output,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
@@ -114,4 +114,17 @@ type Replies interface {
 	// KeepReply caches a reply. If one of its memories was purged meanwhile, or it is too
 	// large, it isn't cached.
 	KeepReply(ctx context.Context, digest string, r *Reply, memories []string) error
+}
+
+// Steps keeps what a run did before the step that it is part of ended, such as the calls of tools that
+// a model asked for, until the run ends and can't be resumed. It is safe for concurrent use.
+type Steps interface {
+	// Step returns what was kept under a key; nil if nothing was. A reply without an output is of
+	// something that was begun, or whose output a purge removed.
+	Step(ctx context.Context, runID, key string) (*Reply, error)
+	// KeepStep keeps a reply; nil removes it. If one of its memories was purged, its output isn't
+	// kept, and it is removed when one is purged later. When the error is nil, it survives a crash.
+	KeepStep(ctx context.Context, runID, key string, r *Reply, memories []string) error
+	// StepMemories are the memories of all that is kept of a run, sorted.
+	StepMemories(ctx context.Context, runID string) ([]string, error)
 }

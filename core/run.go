@@ -31,6 +31,9 @@ type Run struct {
 	// Session is the session of the run's recalls; "" means that the run has its own
 	// session, with the run's id as its name.
 	Session string `json:"session,omitempty"`
+	// Parent is the run whose model called this run's workflow as a tool; "" if there is none. What the
+	// run uses, its parent has used: it isn't in the counts.
+	Parent string `json:"parent,omitempty"`
 	// Source is the workflow as it was started, with every file that it needs, so that a
 	// run can be resumed and replayed even if the files have changed.
 	Source Source `json:"source"`
@@ -96,6 +99,8 @@ type Visit struct {
 	// the memories that its plugins reported as used.
 	Refers []string `json:"refers,omitempty"`
 	Used   []string `json:"used,omitempty"`
+	// Given are memories that are not in Result, which its calls received by themselves.
+	Given []string `json:"given,omitempty"`
 	// Prompts are what its calls sent to language models. Prompts of a loop are at its attempts,
 	// except of the calls that ended it with an error.
 	Prompts []Prompt `json:"prompts,omitempty"`

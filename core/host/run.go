@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
+	"github.com/reflectory/reflectory/core/workflow/state"
 	"github.com/reflectory/reflectory/policy"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -155,12 +157,15 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 		injector = hostInjector{r.injections}
 	}
 	actions := &action.Actions{
-		Plugins: plugins, Memories: memories, Injector: injector, Replies: r.replies, Events: o.Events, Pieces: o.Pieces, Observer: r.config.Observe.Work,
+		Plugins: plugins, Memories: memories, Injector: injector, Replies: r.replies, Steps: r.runs, Events: o.Events, Pieces: o.Pieces, Observer: r.config.Observe.Work,
 		Clock: r.config.Clock, Policy: r.policies, Namespace: namespace, Workflow: run.Workflow,
 	}
 	recall := slices.ContainsFunc(plan.Plugins(), func(use workflow.PluginUse) bool { return plugins.MayRecall(use.Plugin) })
 	if recall { // a purge wouldn't find replies to prompts that have what it recalled
-		actions.Replies = nil
+		actions.Replies, actions.WithholdSteps = nil, true
+	}
+	actions.RunWorkflow = func(ctx context.Context, id string, source core.Source, arguments json.RawMessage) (*core.Run, error) {
+		return r.runTool(ctx, run, id, source, arguments, o)
 	}
 	r.config.Activity(StartingPlugins)
 	ready, err := prepare(ctx, actions, plan)
@@ -190,6 +195,29 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 	r.ended.Add(1)
 	end(work.Outcome{Err: err, Run: run})
 	return err
+}
+
+// runTool runs a workflow that a model of a run called, to its end, or continues with it if it ran before.
+// Nobody else continues it: the run itself does, when it is resumed.
+func (r *Runner) runTool(ctx context.Context, caller *core.Run, id string, source core.Source, arguments json.RawMessage, o RunOptions) (*core.Run, error) {
+	o.Events, o.Pieces, o.From, o.Job = nil, false, nil, true
+	known, err := r.runs.Get(ctx, id)
+	switch {
+	case err == nil && known.Status.Resumable():
+		return r.Resume(ctx, id, o)
+	case sdk.CodeOf(err) != sdk.NotFound:
+		return known, err
+	}
+	plan, err := workflow.Load(source, LoadOptions())
+	if err != nil {
+		return nil, err
+	}
+	begin, err := (&state.Overlay{State: arguments}).Apply(plan.State)
+	if err != nil {
+		return nil, err
+	}
+	run := &core.Run{ID: id, Parent: caller.ID, Workflow: plan.Name, Namespace: caller.Namespace, Session: caller.SessionID(), Source: source, State: begin}
+	return run, r.Start(ctx, plan, run, o)
 }
 
 // recalls reports whether a node of a plan recalls.
@@ -240,6 +268,11 @@ func prepare(ctx context.Context, actions *action.Actions, plan *workflow.Plan) 
 		}
 		if err := core.JoinErrors(broken...); err != nil {
 			ready.broken[node.Name] = err
+		}
+	}
+	for _, tool := range plan.Tools { // one that doesn't start fails the call
+		if _, err := prepare(ctx, actions, tool.Plan); err != nil {
+			wrong = append(wrong, sdk.Wrap("the workflow of tool "+tool.Name, err))
 		}
 	}
 	return ready, core.JoinErrors(wrong...)

@@ -29,7 +29,7 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	if err != nil {
 		return err
 	}
-	for _, prefix := range []string{contentPrefix, resultPrefix, visitPrefix, attemptPrefix, promptPrefix, promptTextPrefix} {
+	for _, prefix := range []string{contentPrefix, resultPrefix, visitPrefix, attemptPrefix, promptPrefix, promptTextPrefix, stepPrefix} {
 		if err := c.strays(ctx, prefix); err != nil {
 			return err
 		}
@@ -43,16 +43,19 @@ func (part Checker) Check(ctx context.Context, r core.Reader, report func(core.P
 	if err := c.streams(ctx); err != nil {
 		return err
 	}
-	return cmp.Or(holders.Check(ctx, r, report, nil), c.hours(ctx))
+	err = steps.Check(ctx, r, report, func(id string, record *stepRecord, _ []byte) error { return c.step(id, record) })
+	return cmp.Or(err, holders.Check(ctx, r, report, nil), c.hours(ctx))
 }
 
 // Derived implements [core.Rebuilder]: the index by time, the counts by hour, and the
 // records of which host runs which run, which no other store needs.
-func (Checker) Derived() []string { return append(table.Part{&runs, &holders}.Derived(), hourPrefix) }
+func (Checker) Derived() []string {
+	return append(table.Part{&runs, &holders, &steps}.Derived(), hourPrefix)
+}
 
 // Rows are the rows of its kinds in the description of the format.
 func (Checker) Rows() []string {
-	return table.Part{&runs, &holders, &contents, &ends, &visitRecords, &attemptRecords, &promptRecords}.Rows()
+	return table.Part{&runs, &holders, &contents, &ends, &visitRecords, &attemptRecords, &promptRecords, &steps}.Rows()
 }
 
 // Rebuild implements [core.Rebuilder]. A damaged run leaves the index by time, so that it stops
@@ -68,7 +71,7 @@ func (part Checker) Rebuild(ctx context.Context, s core.Store) error {
 	if err != nil {
 		return err
 	}
-	if err := (table.Part{&holders, &runs}).Rebuild(ctx, s); err != nil {
+	if err := (table.Part{&holders, &runs, &steps}).Rebuild(ctx, s); err != nil {
 		return err
 	}
 	return rebuildHours(ctx, s, part.Turns)

@@ -169,6 +169,9 @@ func partKey(at time.Time, namespace, workflow, id string) []byte {
 
 // countsOf is what a run that has ended adds to the counts; nil if it isn't counted.
 func countsOf(r *runRecord) *Counts {
+	if r.Parent != "" {
+		return nil
+	}
 	c := &Counts{Tokens: r.Usage.TokensIn + r.Usage.TokensOut, CostNanos: int64(r.Usage.CostUSD*1e9 + 0.5), Recalled: r.Recalled, Used: r.Used}
 	switch r.Status {
 	case core.StatusPassed:

@@ -21,6 +21,8 @@ func TestKeyLayout(t *testing.T) {
 		{run.VisitKey("id", 258), "visit/id/\x00\x00\x01\x02"},
 		{run.AttemptKey("id", 1, 258), "attempt/id/\x00\x00\x00\x01\x00\x00\x01\x02"},
 		{run.HoursKey(1), "run-hour/\xff\xff\xff\xff\xff\xff\xff\xfe"},
+		{run.StepKey("id", "k"), "run-step/id/8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a"},
+		{run.StepMemoryKey("m", "id", "k"), "run-step-memory/m/id/8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a"},
 		{run.ReplyKey("sha256:d"), "llm-reply/sha256:d"},
 		{run.ReplyTimeKey(258, "sha256:d"), "llm-reply-time/\x00\x00\x00\x00\x00\x00\x01\x02/sha256:d"},
 		{run.ReplyMemoryKey("m", "sha256:d"), "llm-reply-memory/m/sha256:d"},

@@ -12,7 +12,7 @@ const part = "runs"
 // runs are the runs without their content.
 var runs = table.Kind[runRecord]{
 	Part: part, Prefix: runPrefix,
-	Doc:  "id | the run without its content: `{id, workflow, namespace?, session?, file, status, stop_reason?, exhausted_loops?, score, iterations, started_at, updated_at, usage, recalled?, used?, counted?, epoch, visits, memories?, last?: {node, iteration, judged}, open?: usage}`; `counted` says whether the run is in `run-hour/`: a run isn't counted while it is running, nor if it was cancelled or ended before there were counts; `recalled` is how many memories its turns recalled and `used` how many of them were used, `memories` says whether a visit has memories, `open` is what the open loop had used when the run ended",
+	Doc:  "id | the run without its content: `{id, workflow, namespace?, session?, parent?, file, status, stop_reason?, exhausted_loops?, score, iterations, started_at, updated_at, usage, recalled?, used?, counted?, epoch, visits, memories?, last?: {node, iteration, judged}, open?: usage}`; `counted` says whether the run is in `run-hour/`: a run isn't counted while it is running, nor if it was cancelled, ended before there were counts, or was called by a model of the run `parent`; `recalled` is how many memories its turns recalled and `used` how many of them were used, `memories` says whether a visit has memories, `open` is what the open loop had used when the run ended",
 	Show: DescribeKey,
 	Valid: func(id string, r *runRecord) string {
 		switch {
@@ -35,7 +35,7 @@ var (
 		Doc:  "id | what the run ended with: `{error?, open?}`; absent while it runs. `open` is the unfinished visit at which the run ended, as in `visit/`, if the run can be resumed",
 		Show: DescribeKey}
 	visitRecords = table.Kind[visitRecord]{Part: part, Prefix: visitPrefix,
-		Doc:  "id `/` visit(4) | a finished node: `{number, node, skipped?, result?, next?, refers?, used?, memories?}`; `refers` are the recall nodes that its calls read, `used` the memories that plugins named. If the result is a memory, or has a list `memories`, then `memories` is `[{memory_id, digest?}]`: the digests of the texts, which the result holds as `[purged]`. A memory without a digest was purged before. The texts of a session in a snapshot are `[purged]` too: a reader of the visit takes them from `snapshot-session/`",
+		Doc:  "id `/` visit(4) | a finished node: `{number, node, skipped?, result?, next?, refers?, used?, given?, memories?}`; `refers` are the recall nodes that its calls read, `used` the memories that plugins named, `given` those that models recalled. If the result is a memory, or has a list `memories`, then `memories` is `[{memory_id, digest?}]`: the digests of the texts, which the result holds as `[purged]`. A memory without a digest was purged before. The texts of a session in a snapshot are `[purged]` too: a reader of the visit takes them from `snapshot-session/`",
 		Show: DescribeKey}
 	attemptRecords = table.Kind[attemptRecord]{Part: part, Prefix: attemptPrefix, Doc: "id `/` visit(4) iteration(4) | an attempt and its node: `{node, attempt}`", Show: DescribeKey}
 	promptRecords  = table.Kind[[]promptRecord]{Part: part, Prefix: promptPrefix,

@@ -15,6 +15,7 @@ type runRecord struct {
 	Workflow   string          `json:"workflow"`
 	Namespace  string          `json:"namespace,omitempty"`
 	Session    string          `json:"session,omitempty"`
+	Parent     string          `json:"parent,omitempty"`
 	File       string          `json:"file"`
 	Status     core.Status     `json:"status"`
 	StopReason core.StopReason `json:"stop_reason,omitempty"`
@@ -84,7 +85,7 @@ func (r *runRecord) resumable() bool {
 // run is the record as a core.Run, without content.
 func (r *runRecord) run() core.Run {
 	return core.Run{
-		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Source: core.Source{File: r.File},
+		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Parent: r.Parent, Source: core.Source{File: r.File},
 		Status: r.Status, StopReason: r.StopReason, ExhaustedLoops: r.ExhaustedLoops, Score: r.Score, Iterations: r.Iterations,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Recalled: r.Recalled, Used: r.Used, Open: r.Open,
 	}

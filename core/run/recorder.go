@@ -107,6 +107,11 @@ func (c *recorder) RecordEnd(ctx context.Context, r *core.Run, open *core.Visit)
 		if err := countEnd(tx, record); err != nil {
 			return nil, err
 		}
+		if !r.Status.Resumable() {
+			if err := steps.DeleteAll(tx, c.id+"/"); err != nil {
+				return nil, err
+			}
+		}
 		result := r.Result
 		if record.Memories {
 			var err error

@@ -111,7 +111,7 @@ func create(ctx context.Context, tx core.Tx, r *core.Run) error {
 		return err
 	}
 	record := runRecord{
-		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, File: r.Source.File, Status: r.Status,
+		ID: r.ID, Workflow: r.Workflow, Namespace: r.Namespace, Session: r.Session, Parent: r.Parent, File: r.Source.File, Status: r.Status,
 		StartedAt: r.StartedAt, UpdatedAt: r.UpdatedAt, Usage: r.Usage, Epoch: 1,
 	}
 	if err := runs.Add(tx, r.ID, &record); err != nil {

@@ -253,5 +253,6 @@ func (Memories) Forget(tx core.Tx, memoryID string) (runs []string, err error) {
 			return nil, sdk.Wrap("remove memory "+memoryID+" from runs", err)
 		}
 	}
-	return runs, sdk.Wrap("remove memory "+memoryID+" from the prompts of runs", forgetPrompts(tx, memoryID))
+	doing, err := forgetSteps(tx, memoryID)
+	return union(runs, doing), core.JoinErrors(err, sdk.Wrap("remove memory "+memoryID+" from the prompts of runs", forgetPrompts(tx, memoryID)))
 }

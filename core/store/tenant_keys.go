@@ -237,6 +237,12 @@ func first(rest string) string {
 	return id
 }
 
+// second is the part of a key between its first two slashes.
+func second(rest string) string {
+	_, rest, _ = strings.Cut(rest, "/")
+	return first(rest)
+}
+
 // last is the part of a key after its last slash.
 func last(rest string) string { return rest[strings.LastIndexByte(rest, '/')+1:] }
 
@@ -270,6 +276,7 @@ func (c *collecting) owners() map[string]owner {
 		"run-time/":          in(runPrefix, afterTime),
 		"run-memory/":        c.ofRunMemory,
 		"run-prompt-memory/": in(runPrefix, last),
+		"run-step-memory/":   in(runPrefix, second),
 		"run-hour/":          func(_ string, value []byte) bool { return core.Tenant(namespaceOf(value)) == c.tenant },
 		"snapshot-turn/":     func(_ string, value []byte) bool { return c.ids["snapshot/"][string(value)] },
 		"snapshot-payload/":  func(digest string, _ []byte) bool { return c.payloads[digest] },
@@ -292,7 +299,7 @@ func (c *collecting) owners() map[string]owner {
 	for _, prefix := range []string{"turn/", "session-window/", "session-window-summary/", "turn-reflection/", "snapshot-session/"} {
 		owners[prefix] = ofSession
 	}
-	for _, prefix := range []string{"run-content/", "run-result/", "run-host/", "visit/", "attempt/", "run-prompt/", "run-prompt-text/"} {
+	for _, prefix := range []string{"run-content/", "run-result/", "run-host/", "visit/", "attempt/", "run-prompt/", "run-prompt-text/", "run-step/"} {
 		owners[prefix] = ofRun
 	}
 	for _, prefix := range []string{

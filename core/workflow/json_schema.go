@@ -24,7 +24,7 @@ func Schema() json.RawMessage {
 	for _, b := range append(outerBlocks(), actionBlocks()...) {
 		definitions[b.Name] = objectOf(b.Doc, b.Name)
 	}
-	for _, name := range []string{blockMessage, blockTool, formCall, formLua, formCommand, formPlugin, formMCP} {
+	for _, name := range []string{blockMessage, blockPart, blockToolCall, blockTool, formCall, formLua, formCommand, formPlugin, formMCP} {
 		definitions[name] = objectOf(blocks()[name].Doc, name)
 	}
 	definitions[blockNode] = nodeSchema()
@@ -143,6 +143,10 @@ func (k Key) valueSchema() jsonSchema {
 			return jsonSchema{"type": "array", "items": jsonSchema{"enum": k.Values}}
 		}
 		return jsonSchema{"type": "array"}
+	case TypeAny:
+		if k.Block != "" {
+			return jsonSchema{"anyOf": []any{jsonSchema{"type": "string"}, jsonSchema{"type": "array", "items": ref(k.Block)}}}
+		}
 	}
 	return jsonSchema{}
 }

@@ -54,7 +54,8 @@ type Key struct {
 	// Sees are the variables that templates in the value may read; none means that the value
 	// can't have templates. A text with a template may produce a value of any type.
 	Sees []string
-	// Block is the block of a mapping, or of each mapping of a list; "" allows any mapping.
+	// Block is the block of a mapping, or of each mapping of a list; "" allows any mapping. Of TypeAny,
+	// it is the block of the mappings of a list, in place of which a text may be.
 	Block string
 }
 
@@ -77,6 +78,8 @@ const (
 	blockGoto     = "goto"
 	blockBudget   = "budget"
 	blockMessage  = "message"
+	blockPart     = "part"
+	blockToolCall = "tool_call"
 	blockTool     = "tool"
 	blockChild    = "child"
 	blockWeighted = "child.weighted"

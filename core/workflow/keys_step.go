@@ -41,7 +41,7 @@ func stepBlocks() []Block {
 			{Name: "system", Type: TypeText, Sees: state, Doc: "The system message."},
 			{Name: "response_schema", Type: TypeAny, Doc: "A JSON Schema that the endpoint makes the answer follow. The output is then the parsed value."},
 			{Name: "parse", Type: TypeWord, Values: []string{"json"}, Doc: "Uses the JSON value in the answer as the output."},
-			{Name: "tools", Type: TypeList, Block: blockTool, Doc: "What the model may call before it answers. Each reply and each result is stored, so that a resumed run repeats none of them."},
+			{Name: "tools", Type: TypeList, Block: blockTool, Doc: "What the model may call before it answers. Each reply and each result is stored, so that a resumed run repeats none of them; see `idempotent`."},
 			{Name: "max_steps", Type: TypeInteger, Least: 1, Most: 64, Default: strconv.Itoa(action.DefaultToolSteps), Doc: "How often the model is asked at most until it answers without calling tools."},
 			{Name: "tool_choice", Type: TypeText, Default: "the endpoint's", Doc: "`auto`, `none`, `required` or a tool's name. It holds for the first question; after that the model chooses."},
 			{Name: "parallel_tool_calls", Type: TypeFlag, Default: "the endpoint's", Doc: "Whether the model may ask for several calls at a time. They are made one after the other."},
@@ -94,19 +94,43 @@ func stepBlocks() []Block {
 func partBlocks() []Block {
 	state := stateOnly()
 	return []Block{
-		{blockTool, "What a model may call: a plugin that generates, or a script. Its state is the arguments that the model writes, and its output is what the model reads.", []Key{
-			{Name: "name", Type: TypeName, Form: toolNameForm, Default: "the plugin's own name", Doc: "Its name for the model."},
-			{Name: "description", Type: TypeText, Doc: "What it does, for the model."},
-			{Name: "parameters", Type: TypeMapping, Default: "any object", Doc: "A JSON Schema of its arguments. A call that doesn't fit isn't made, and the model reads why."},
+		{blockTool, "What a model may call: a plugin that generates, a tool of an MCP server, a workflow, a recall, or a script. Its state is the arguments that the model writes, and its output is what the model reads.", []Key{
+			{Name: "name", Type: TypeName, Form: toolNameForm, Default: "the name of the plugin, the MCP tool or the file; `recall`", Doc: "Its name for the model."},
+			{Name: "description", Type: TypeText, Default: "the MCP server's, the workflow's", Doc: "What it does, for the model."},
+			{Name: "parameters", Type: TypeMapping, Default: "the MCP server's; of a recall, a `query`; else any object", Doc: "A JSON Schema of its arguments. A call that doesn't fit isn't made, and the model reads why."},
 			{Name: "plugin", Type: TypeName, Form: pluginForm, Doc: "A plugin."},
+			{Name: "mcp", Type: TypeName, Form: serverForm, Doc: "An MCP server that was added with `plugin add --mcp`."},
+			{Name: "tool", Type: TypeText, Doc: "The server's tool."},
+			{Name: "arguments", Type: TypeMapping, Sees: state, Default: "what the model writes", Doc: "The arguments for the server, whose templates read the model's as `state`."},
+			{Name: "workflow", Type: TypeText, Doc: fmt.Sprintf("A workflow in a file next to this one, at most %d deep. It runs as a run of its own, whose state has the arguments; `state.input` isn't set.", maxToolDepth)},
+			{Name: "action", Type: TypeWord, Values: []string{actionRecall}, Doc: "Recalls memories. It is no turn of the run's session, so nothing is learned from it."},
+			{Name: "with", Type: TypeMapping, Block: actionRecall, Default: "`query: \"{{ state.query }}\"`", Doc: "What is recalled, and where. Templates read the arguments as `state`."},
+			{Name: "idempotent", Type: TypeFlag, Default: "false; what the MCP server says", Doc: "Whether a call that was under way when the host was killed is made again, with its idempotency key. Otherwise it isn't, and the model reads that its result is lost. Scripts, recalls and workflows always continue."},
 			{Name: "version", Type: TypeName, Form: rangeForm, Doc: "Which versions of it will do.", Default: "any"},
 			{Name: "config", Type: TypeMapping, Sees: state, Doc: "The plugin's settings, whose templates read the arguments as `state`."},
 			{Name: "run", Type: TypeText, Doc: "A Lua script instead of a plugin."},
 			{Name: "timeout", Type: TypeDuration, Default: "the plugin's own", Doc: "How long one call may take."},
 		}},
 		{blockMessage, "A message of a conversation.", []Key{
-			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant"}, Required: true, Doc: "Who says it."},
-			{Name: "content", Type: TypeText, Required: true, Sees: state, Doc: "What is said."},
+			{Name: "role", Type: TypeWord, Values: []string{"system", "user", "assistant", "tool"}, Required: true, Doc: "Who says it."},
+			{Name: "content", Type: TypeAny, Block: blockPart, Sees: state, Doc: "What is said: a text, or a list of parts. Only a message with `tool_calls` needs none."},
+			{Name: "tool_calls", Type: TypeList, Block: blockToolCall, Doc: "The calls that an assistant asked for."},
+			{Name: "tool_call_id", Type: TypeText, Sees: state, Doc: "The call of which a tool's message is the result; a tool's message needs it."},
+			{Name: "name", Type: TypeText, Sees: state, Doc: "The name of a tool's message's tool."},
+		}},
+		{blockPart, "A part of a message. Images and files are for messages of the user. Each endpoint takes what its provider documents: all take images; files that are texts are sent as text to all.", []Key{
+			{Name: "type", Type: TypeWord, Values: []string{"text", "image", "file"}, Required: true, Doc: "What it is."},
+			{Name: "text", Type: TypeText, Sees: state, Doc: "A text."},
+			{Name: "file", Type: TypeText, Doc: fmt.Sprintf("A file in the workflow's folder, of up to %d MiB. It is kept with the run.", maxPartFile>>20)},
+			{Name: "url", Type: TypeText, Doc: "An address, https://, that the endpoint reads; not Ollama."},
+			{Name: "base64", Type: TypeText, Sees: state, Doc: "The content itself; it needs a `media_type`."},
+			{Name: "media_type", Type: TypeText, Default: "by the file's name", Doc: "Its type, such as `image/png`."},
+			{Name: "name", Type: TypeText, Default: "the file's own", Doc: "The file's name for the model."},
+		}},
+		{blockToolCall, "A call of a tool that an assistant asked for.", []Key{
+			{Name: "id", Type: TypeText, Required: true, Sees: state, Doc: "Its id, which the result's `tool_call_id` names."},
+			{Name: "name", Type: TypeText, Required: true, Sees: state, Doc: "The tool's name."},
+			{Name: "arguments", Type: TypeMapping, Default: "none", Sees: state, Doc: "Its arguments."},
 		}},
 	}
 }

@@ -42,6 +42,8 @@ func within() map[string]string {
 		"child":              strings.Replace(evaluator, "%s", "type: all, evaluators: [{run: x, %s}]", 1),
 		"child.weighted":     strings.Replace(evaluator, "%s", "type: weighted, evaluators: [{run: x, %s}]", 1),
 		"tool":               strings.Replace(generator, "%s", "action: llm.call, prompt: p, tools: [{%s}]", 1),
+		"part":               strings.Replace(generator, "%s", "action: llm.call, messages: [{role: user, content: [{%s}]}]", 1),
+		"tool_call":          strings.Replace(generator, "%s", "action: llm.call, messages: [{role: assistant, tool_calls: [{%s}]}]", 1),
 		"message":            strings.Replace(generator, "%s", "action: llm.call, messages: [{%s}]", 1),
 	}
 }

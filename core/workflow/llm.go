@@ -294,25 +294,3 @@ func lineOf(text string, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
-
-// messages reads a conversation.
-func (l *loader) messages(n *document.Node, names []string) part {
-	all := list{}
-	for _, item := range n.Items {
-		m := l.block(item, "a message", blockMessage)
-		m.Need("role")
-		role := m.oneOf("role")
-		content := part(constant(`""`))
-		if m.Need("content") != nil {
-			if c := m.Typed("content", document.Text); c != nil {
-				content = l.template(c, names, true)
-			}
-		}
-		m.Done()
-		all = append(all, object{{"role", constant(jsontext.MustEncode(role))}, {"content", content}})
-	}
-	if len(all) == 0 {
-		l.Add(n.At, "", "messages is empty")
-	}
-	return all
-}

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,12 +46,15 @@ type loader struct {
 	// llmSteps are the connections of the model calls in the current loop.
 	llmSteps []connection
 	plugins  map[string]*pluginUse
+	// chain are the files of the workflows that call this one as a tool, and its own.
+	chain []string
+	tools []ToolPlan
 }
 
 func newLoader(source core.Source, opts Options) *loader {
 	return &loader{
 		Problems: &document.Problems{File: source.File}, source: source, opts: opts,
-		llmSettings: connection{}, plugins: map[string]*pluginUse{},
+		llmSettings: connection{}, plugins: map[string]*pluginUse{}, chain: []string{filepath.Base(source.File)},
 	}
 }
 
@@ -58,7 +62,10 @@ func newLoader(source core.Source, opts Options) *loader {
 // sdk.Invalid, reason "workflow_invalid": it lists every problem with its position, and
 // has them as []document.Problem in the detail "problems".
 func Load(source core.Source, opts Options) (*Plan, error) {
-	l := newLoader(source, opts)
+	return newLoader(source, opts).load()
+}
+
+func (l *loader) load() (*Plan, error) {
 	p := &Plan{StepLimit: DefaultStepLimit, plugins: l.plugins}
 	if root := l.parse(); root != nil {
 		l.workflow(root, p)
@@ -66,6 +73,7 @@ func Load(source core.Source, opts Options) (*Plan, error) {
 	if err := l.err(); err != nil {
 		return nil, err
 	}
+	p.Tools = l.tools
 	return p, nil
 }
 

@@ -29,7 +29,7 @@ func (p *Plan) Memories(visits []core.Visit) (given, written []string) {
 			continue
 		}
 		got, wrote := memoriesIn(p.Nodes[at].Action, visits[i].Result)
-		given, written = add(given, got), add(written, wrote)
+		given, written = add(add(given, got), visits[i].Given), add(written, wrote)
 	}
 	return given, written
 }

@@ -38,8 +38,17 @@ type Plan struct {
 	LLM json.RawMessage
 	// Nodes are in the file's order. There is at least one.
 	Nodes []Node
+	// Tools are the workflows that its models may call.
+	Tools []ToolPlan
 
 	plugins map[string]*pluginUse
+}
+
+// ToolPlan is the plan of a workflow that a model may call under a name. Plugins of the caller's plan
+// include its plugins.
+type ToolPlan struct {
+	Name string
+	Plan *Plan
 }
 
 // Node is one step of a plan.

@@ -111,12 +111,19 @@ func (f *fetcher) walk(n *document.Node) error {
 	}
 	if asksModel(n) {
 		for _, keys := range []*document.Node{n, n.Get("with")} {
-			if err := f.prompt(keys.Get("prompt_file")); err != nil {
+			if err := cmp.Or(f.prompt(keys.Get("prompt_file")), f.messageFiles(keys.Get("messages"))); err != nil {
 				return err
 			}
 		}
 	}
 	for _, e := range n.Entries {
+		if e.Key == "tools" {
+			for _, tool := range e.Value.Items {
+				if err := f.workflow(tool.Get("workflow")); err != nil {
+					return err
+				}
+			}
+		}
 		if e.Key == "llm" {
 			if err := f.authorities(e.Value.Get("ca")); err != nil {
 				return err
@@ -127,6 +134,21 @@ func (f *fetcher) walk(n *document.Node) error {
 		}
 	}
 	return nil
+}
+
+// workflow fetches the workflow of a tool, and the files that it names.
+func (f *fetcher) workflow(file *document.Node) error {
+	if file == nil || file.Kind != document.Text || !isPlain(file.Text) {
+		return nil
+	}
+	if _, known := f.source.Files[file.Text]; known {
+		return nil
+	}
+	text, err := f.read(file.Text)
+	if tree := document.Read(text, limits(MaxFile), &document.Problems{}); err == nil && tree != nil {
+		return f.walk(tree)
+	}
+	return err
 }
 
 // authorities fetches the certificates of the file that a connection to a model names.

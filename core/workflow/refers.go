@@ -16,7 +16,14 @@ import (
 type notes struct {
 	mu           sync.Mutex
 	refers, used map[string]bool
+	given        []string
 	prompts      []core.Prompt
+}
+
+func (n *notes) give(ids []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.given = append(n.given, ids...)
 }
 
 func (n *notes) prompt(p core.Prompt) {
@@ -45,7 +52,8 @@ func (n *notes) into(v *core.Visit, t *turns) {
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.refers, func(name string, _ bool) bool { return !t.recalls(name) })
 	v.Refers, v.Used = slices.Sorted(maps.Keys(n.refers)), slices.Sorted(maps.Keys(n.used))
-	v.Prompts = n.prompts
+	slices.Sort(n.given)
+	v.Given, v.Prompts = slices.Compact(n.given), n.prompts
 }
 
 // reads finds the names that a template or a script reads from the state.

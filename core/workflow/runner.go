@@ -247,7 +247,7 @@ func (w *walk) act(ctx context.Context, visit *core.Visit, node *Node, attempts 
 		req.Attempts = w.Recorder.Attempts(visit.Number, node.Name)
 	}
 	var notes notes
-	req.Prompt = notes.prompt
+	req.Prompt, req.Given = notes.prompt, notes.give
 	if w.Reporter != nil {
 		req.Session, req.Turn, req.Note = w.run.SessionID(), w.turns.open(), notes.add
 	}

@@ -73,7 +73,7 @@ func (t *turns) addVisit(node *Node, v *core.Visit, o *outcome) {
 		at.name(v.Used)
 	}
 	given, written := memoriesIn(node.Action, v.Result)
-	t.addMemories(append(given, written...)...)
+	t.addMemories(slices.Concat(given, written, v.Given)...)
 	var said struct {
 		Output json.RawMessage `json:"output"`
 	}

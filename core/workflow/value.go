@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/jsontext"
@@ -55,6 +56,11 @@ type field struct {
 }
 
 type object []field
+
+// with is the object with another value of a key.
+func (o object) with(key string, value part) object {
+	return append(slices.DeleteFunc(o, func(f field) bool { return f.key == key }), field{key, value})
+}
 
 func (o object) append(out []byte, vars map[string]any) ([]byte, error) {
 	out = append(out, '{')

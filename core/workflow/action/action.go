@@ -2,6 +2,7 @@ package action
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/reflectory/reflectory/core"
@@ -20,6 +21,15 @@ type Actions struct {
 	Injector Injector
 	// Replies stores models' replies for calls with cache: true; nil stores nothing.
 	Replies core.Replies
+	// Steps keeps what models had done by tools, so that a resume doesn't have it done again; nil keeps
+	// nothing.
+	Steps core.Steps
+	// WithholdSteps is whether only that something was done is kept, not its result, since a purge
+	// wouldn't find a memory's text there.
+	WithholdSteps bool
+	// RunWorkflow runs a workflow that a model called as a tool to its end, or goes on with the run of
+	// that id; nil refuses it.
+	RunWorkflow func(ctx context.Context, id string, source core.Source, arguments json.RawMessage) (*core.Run, error)
 	// Events receives what happens in loops; nil receives nothing.
 	Events func(core.Event)
 	// Observer follows the iterations of loops; nil follows nothing.
@@ -35,6 +45,9 @@ type Actions struct {
 
 // Act implements workflow.Actions.
 func (a *Actions) Act(ctx context.Context, req *Request) (any, error) {
+	own := *req
+	own.given = &given{ids: req.Memories, hear: req.Given}
+	req = &own
 	switch s := req.Action.(type) {
 	case *LoopSpec:
 		return a.loop(ctx, req, s)
@@ -60,7 +73,7 @@ func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, err
 		Done: req.Done, Used: req.Used, Recorder: record, Events: a.Events, Pieces: a.Pieces, Observer: a.Observer, Clock: a.Clock,
 		Policy: a.Policy, Namespace: a.Namespace, Workflow: a.Workflow,
 	}
-	gen, err := a.step(req, s.Generator)
+	gen, err := a.step(ctx, req, s.Generator)
 	if err != nil {
 		return nil, sdk.Wrap("generator", err)
 	}
@@ -69,7 +82,7 @@ func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, err
 		return nil, sdk.Wrap("evaluator", err)
 	}
 	if s.Corrector != nil {
-		corr, err := a.step(req, *s.Corrector)
+		corr, err := a.step(ctx, req, *s.Corrector)
 		if err != nil {
 			return nil, sdk.Wrap("corrector", err)
 		}
@@ -133,7 +146,7 @@ func (a *Actions) evaluate(ctx context.Context, req *Request, s *EvaluateSpec) (
 }
 
 func (a *Actions) correct(ctx context.Context, req *Request, s *CorrectSpec) (any, error) {
-	corr, err := a.step(req, s.Corrector)
+	corr, err := a.step(ctx, req, s.Corrector)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +172,7 @@ func (a *Actions) correct(ctx context.Context, req *Request, s *CorrectSpec) (an
 }
 
 func (a *Actions) call(ctx context.Context, req *Request, s *CallSpec) (any, error) {
-	gen, err := a.step(req, s.Step)
+	gen, err := a.step(ctx, req, s.Step)
 	if err != nil {
 		return nil, err
 	}

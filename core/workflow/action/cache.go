@@ -18,13 +18,13 @@ import (
 // prompt of which the model has read only a part.
 
 // step makes a workflow's step callable for one action.
-func (a *Actions) step(req *Request, s Step) (*step, error) {
+func (a *Actions) step(ctx context.Context, req *Request, s Step) (*step, error) {
 	st, err := newStep(a.Plugins, s, listenerOf(req))
 	if err == nil && s.Cache {
-		st.replies, st.namespace, st.memories = a.Replies, a.Namespace, req.Memories
+		st.replies, st.namespace = a.Replies, a.Namespace
 	}
 	if err == nil && s.Tools != nil {
-		err = a.useTools(req, st, s.Tools)
+		err = a.useTools(ctx, req, st, s.Tools)
 	}
 	return st, err
 }
@@ -35,7 +35,7 @@ func (s *step) cached(ctx context.Context, target core.Target, iteration int) *c
 	if s.replies == nil {
 		return nil
 	}
-	known, err := s.replies.Reply(ctx, s.replyDigest(target, iteration), s.memories)
+	known, err := s.replies.Reply(ctx, s.replyDigest(target, iteration), s.hear.given.list())
 	if err != nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (s *step) keep(ctx context.Context, target core.Target, iteration int, r *c
 	if s.replies == nil || !json.Valid(r.Output) || r.Metadata[sdk.MetadataNotCached] != "" {
 		return
 	}
-	_ = s.replies.KeepReply(ctx, s.replyDigest(target, iteration), r, s.memories)
+	_ = s.replies.KeepReply(ctx, s.replyDigest(target, iteration), r, s.hear.given.list())
 }
 
 // replyDigest identifies a call by everything that its reply depends on.

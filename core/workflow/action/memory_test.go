@@ -37,7 +37,7 @@ func (m *memories) Reflect(_ context.Context, r *core.ReflectRequest) (*core.Ref
 
 func (m *memories) Recall(_ context.Context, r *core.RecallRequest) (*core.RecallResult, error) {
 	m.recalled = append(m.recalled, r)
-	return &core.RecallResult{}, nil
+	return &core.RecallResult{Memories: []core.Recalled{{Memory: &core.Memory{ID: "m7", Content: "c"}, SameAs: []string{"m8"}}}}, nil
 }
 
 func remember(m core.Memories, verb action.MemoryVerb, request string) (any, error) {

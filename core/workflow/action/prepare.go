@@ -85,6 +85,12 @@ func usesOf(s Spec) (uses []use) {
 			continue
 		}
 		for _, t := range u.step.Tools.Tools {
+			if t.Define != nil { // which also checks the tool's name
+				t.Step.Config = Constant(t.Define)
+			}
+			if t.Step.Plugin == "" {
+				continue
+			}
 			uses = append(uses, use{u.what + ": tool " + t.Name, sdk.KindGenerator, t.Step})
 		}
 	}

@@ -159,10 +159,15 @@ type Request struct {
 	// Note is called with what a call read from the state (see [Step]) and the memories
 	// that its plugin reported as used. It is safe for concurrent use; nil drops this.
 	Note func(refers, used []string)
+	// Given is called with memories that a model recalled during the action. It is safe for concurrent
+	// use; nil drops this.
+	Given func(ids []string)
 	// Prompt is called with what a call sent to a language model, if its plugin reported it. It
 	// is safe for concurrent use; nil drops this. A loop's prompts go to Attempts, except of
 	// calls that ended it with an error.
 	Prompt func(core.Prompt)
 	// Withhold is why the texts of prompts aren't kept; "" keeps them.
 	Withhold string
+
+	given *given // the memories with those of Given
 }

@@ -2,7 +2,9 @@ package action
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/loop"
@@ -22,26 +24,56 @@ type step struct {
 	tools *toolUser
 	// name is the step's name, if it is a child of a composite.
 	name string
-	// replies, unless nil, reuses the replies of identical calls in the namespace; memories are those that
-	// the run was given before.
+	// replies, unless nil, reuses the replies of identical calls in the namespace.
 	replies   core.Replies
 	namespace string
-	memories  []string
 }
 
 // listener hears of the calls of steps. The zero value hears nothing.
 type listener struct {
 	// note is called with what a call read from the state, and the memories that it used.
 	note func(refers, used []string)
-	// prompt is called with what a call sent to a language model; memories are those that the run
-	// was given before.
+	// prompt is called with what a call sent to a language model.
 	prompt   func(core.Prompt)
 	withhold string
-	memories []string
+	// given are the memories that the run was given before.
+	given *given
 }
 
 func listenerOf(req *Request) listener {
-	return listener{req.Note, req.Prompt, req.Withhold, req.Memories}
+	return listener{req.Note, req.Prompt, req.Withhold, req.given}
+}
+
+// given are the memories whose content a run was given. Its models may recall more during an action.
+type given struct {
+	mu   sync.Mutex
+	ids  []string
+	hear func(ids []string)
+}
+
+// add adds memories that the run was given during the action.
+func (g *given) add(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := slices.Concat(g.ids, ids)
+	slices.Sort(all)
+	g.ids = slices.Compact(all)
+	if g.hear != nil {
+		g.hear(ids)
+	}
+}
+
+// list are the memories, sorted. The caller mustn't change it.
+func (g *given) list() []string {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ids
 }
 
 // called reports a call.
@@ -63,7 +95,7 @@ func (s *step) prompted(role sdk.Role, messages []core.PromptMessage) {
 	if s.hear.prompt == nil || messages == nil {
 		return
 	}
-	p := core.Prompt{Role: role, Step: s.name, Plugin: s.target.Plugin, Messages: messages, Memories: s.hear.memories}
+	p := core.Prompt{Role: role, Step: s.name, Plugin: s.target.Plugin, Messages: messages, Memories: s.hear.given.list()}
 	p.Withhold(s.hear.withhold)
 	s.hear.prompt(p)
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/jsontext"
@@ -18,8 +19,9 @@ import (
 // asked for, until it answers. Each of its replies and each result is stored before it is used,
 // under the idempotency key of the step with its number. A run that is killed and resumed, or a
 // generator that is tried again, finds what was stored, and goes on where it was: no reply is paid
-// for again, and no call made again. A call that was made, but whose result wasn't stored, is made
-// again with the same idempotency key.
+// for again, and no call made again. What was under way when the host was killed can't be known: a
+// call of an idempotent tool is made again with its key, and any other isn't, which the model reads.
+// So it is noted, before such a call, that it begins.
 
 // Toolset are the tools that a model may call during a step.
 type Toolset struct {
@@ -28,11 +30,21 @@ type Toolset struct {
 	MaxSteps int
 }
 
-// Tool is something that a model may have done.
+// Tool is something that a model may have done: by Step, unless Workflow or Recall is set.
 type Tool struct {
 	Name string
 	// Step is the generator that does it. The arguments of a call are its state.
 	Step Step
+	// Define is the config with which the plugin of Step outputs the tool's definition as an MCP server
+	// gives it; nil if the workflow says all.
+	Define json.RawMessage
+	// Workflow is run as a run of its own, whose state has the arguments.
+	Workflow *core.Source
+	// Recall is done with the arguments as the state.
+	Recall *MemorySpec
+	// Idempotent is whether a call that was under way when the host ended may be made again, with the
+	// same idempotency key.
+	Idempotent bool
 }
 
 // Bounds of tools.
@@ -66,31 +78,90 @@ type toolCall struct {
 
 // toolUser asks a model that may use tools.
 type toolUser struct {
+	*Actions
 	*Toolset
-	steps     map[string]*step
-	store     core.Replies
-	namespace string
-	memories  []string
-	hear      listener
+	tools map[string]*boundTool
+	given *given
+}
+
+// boundTool is a tool for one action.
+type boundTool struct {
+	Tool
+	step *step
+	// described are the members of its definition that the workflow leaves to its plugin.
+	described map[string]json.RawMessage
 }
 
 // useTools gives a step its tools.
-func (a *Actions) useTools(req *Request, st *step, tools *Toolset) error {
-	u := &toolUser{Toolset: tools, steps: map[string]*step{}, store: a.Replies, namespace: a.Namespace, memories: req.Memories, hear: listenerOf(req)}
-	for _, tool := range tools.Tools {
-		own, err := newStep(a.Plugins, tool.Step, u.hear)
+func (a *Actions) useTools(ctx context.Context, req *Request, st *step, set *Toolset) error {
+	u := &toolUser{Actions: a, Toolset: set, tools: map[string]*boundTool{}, given: req.given}
+	for _, tool := range set.Tools {
+		own := &boundTool{Tool: tool}
+		u.tools[tool.Name] = own
+		if tool.Recall != nil && a.Steps != nil && req.RunID != "" { // what the models of an interrupted run recalled
+			ids, err := a.Steps.StepMemories(ctx, req.RunID)
+			if err != nil {
+				return err
+			}
+			u.given.add(ids)
+		}
+		if tool.Workflow != nil || tool.Recall != nil {
+			continue
+		}
+		var err error
+		if own.step, err = newStep(a.Plugins, tool.Step, listenerOf(req)); err == nil && tool.Define != nil {
+			err = own.define(ctx)
+		}
 		if err != nil {
 			return sdk.Wrap("tool "+tool.Name, err)
 		}
-		u.steps[tool.Name] = own
 	}
 	st.tools = u
 	return nil
 }
 
+// define asks the plugin what the model reads of the tool. The definition is pinned with the plugin.
+func (t *boundTool) define(ctx context.Context) error {
+	response, err := core.PluginGenerator(t.step.plugins, core.Target{Plugin: t.Step.Plugin, Config: t.Define}).Generate(ctx, &sdk.GenerateRequest{State: json.RawMessage("{}")})
+	if err != nil {
+		return err
+	}
+	var d struct {
+		Description json.RawMessage `json:"description"`
+		Parameters  json.RawMessage `json:"inputSchema"`
+		Annotations struct {
+			ReadOnly   bool `json:"readOnlyHint"`
+			Idempotent bool `json:"idempotentHint"`
+		} `json:"annotations"`
+	}
+	if err := json.Unmarshal(response.Output, &d); err != nil {
+		return sdk.Errorf(sdk.Invalid, "response_invalid", "its definition can't be read: %w", err)
+	}
+	t.described = map[string]json.RawMessage{"description": d.Description, "parameters": d.Parameters}
+	t.Idempotent = t.Idempotent || d.Annotations.ReadOnly || d.Annotations.Idempotent
+	return nil
+}
+
+// described adds to the tools of a config what their plugins say of them.
+func (u *toolUser) described(tools json.RawMessage) json.RawMessage {
+	var list []map[string]json.RawMessage
+	_ = json.Unmarshal(tools, &list) // the loader made it
+	for _, offered := range list {
+		var name string
+		_ = json.Unmarshal(offered["name"], &name)
+		for key, value := range u.tools[name].described {
+			if offered[key] == nil && len(value) > 0 && string(value) != "null" {
+				offered[key] = value
+			}
+		}
+	}
+	return jsontext.MustEncode(list)
+}
+
 // converse asks until the model answers without asking for tools.
 func (u *toolUser) converse(ctx context.Context, target core.Target, call sdk.Call, role sdk.Role, s *step, ask askOnce) (*answer, error) {
 	config, messages := conversation(target.Config)
+	config["tools"] = u.described(config["tools"])
 	var used sdk.Usage
 	for n := 1; n <= u.MaxSteps; n++ {
 		target.Config = jsontext.MustEncode(config)
@@ -103,7 +174,7 @@ func (u *toolUser) converse(ctx context.Context, target core.Target, call sdk.Ca
 		if n > 1 {
 			one.IdempotencyKey = stepKey(call.IdempotencyKey, n)
 		}
-		a, err := u.once(ctx, call.RunID, []any{call.IdempotencyKey, n, target.Plugin, target.Digest}, func() (*answer, error) { return ask(target, one) })
+		a, err := u.once(ctx, call.RunID, true, []any{call.IdempotencyKey, n, target.Plugin, target.Digest}, func() (*answer, error) { return ask(target, one) })
 		if err != nil {
 			return nil, s.failed(role, withUsage(err, used))
 		}
@@ -185,19 +256,20 @@ func (u *toolUser) result(ctx context.Context, call sdk.Call, key string, c tool
 	if c.Problem != "" {
 		return "error: " + c.Problem, used, nil
 	}
-	tool := u.steps[c.Name]
+	tool := u.tools[c.Name]
 	if tool == nil {
 		return "error: there is no such tool", used, nil
 	}
-	a, err := u.once(ctx, call.RunID, []any{key, c.Name, c.Arguments}, func() (*answer, error) {
+	a, err := u.once(ctx, call.RunID, tool.Idempotent, []any{key, c.Name, c.Arguments}, func() (*answer, error) {
 		own := call
 		own.Role, own.IdempotencyKey = sdk.RoleGenerate, key
-		response, err := tool.Generate(ctx, &sdk.GenerateRequest{Call: own, State: c.Arguments})
-		code := sdk.CodeOf(err)
+		a, err := u.callTool(ctx, own, tool, c.Arguments)
+		code, reason := sdk.CodeOf(err), sdk.ReasonOf(err)
 		switch {
 		case err == nil:
-			return &answer{response.Output, response.Usage, nil}, nil
-		case code == sdk.NotFound && sdk.ReasonOf(err) != "plugin_not_found", !sdk.Permanent(err) && (code == sdk.Invalid || code == sdk.Exhausted):
+			a.output = readable(a.output)
+			return a, nil
+		case code == sdk.NotFound && reason != "plugin_not_found", reason == "tool_failed", !sdk.Permanent(err) && (code == sdk.Invalid || code == sdk.Exhausted):
 			return &answer{jsontext.MustEncode("error: " + core.Cut(err.Error())), sdk.UsageOf(err), nil}, nil
 		}
 		return nil, err
@@ -205,38 +277,145 @@ func (u *toolUser) result(ctx context.Context, call sdk.Call, key string, c tool
 	if err != nil {
 		return "", used, err
 	}
-	if json.Unmarshal(a.output, &text) != nil {
-		text = string(a.output)
+	_ = json.Unmarshal(a.output, &text) // a text
+	return text, a.usage, nil
+}
+
+// readable is the text of an output that the model is sent, as JSON.
+func readable(output json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(output, &text) != nil {
+		text = string(output)
 	}
 	if len(text) > maxToolBytes {
 		text = strings.ToValidUTF8(text[:maxToolBytes], "") + fmt.Sprintf("\n(cut here: it has %d bytes)", len(text))
 	}
-	return text, a.usage, nil
+	return jsontext.MustEncode(text)
 }
 
-// once does something unless its result is stored, and stores the result. Without a run there is
-// nothing to resume, and nothing is stored.
-func (u *toolUser) once(ctx context.Context, runID string, what []any, do func() (*answer, error)) (*answer, error) {
-	if runID == "" || u.store == nil {
-		return do()
+// callTool makes one call of a tool.
+func (u *toolUser) callTool(ctx context.Context, call sdk.Call, tool *boundTool, arguments json.RawMessage) (*answer, error) {
+	switch {
+	case tool.Workflow != nil:
+		return u.runWorkflow(ctx, call, tool, arguments)
+	case tool.Recall != nil:
+		return u.recall(ctx, call, tool, arguments)
 	}
-	digest := core.Digest(jsontext.MustEncode(append([]any{"tools", u.namespace, runID}, what...)))
-	known, err := u.store.Reply(ctx, digest, u.memories)
+	response, err := tool.step.Generate(ctx, &sdk.GenerateRequest{Call: call, State: arguments})
 	if err != nil {
 		return nil, err
 	}
-	if known != nil {
+	return &answer{response.Output, response.Usage, nil}, nil
+}
+
+// runWorkflow runs the workflow of a tool. The id of its run follows from the call's key, so that a
+// resumed run goes on with it.
+func (u *toolUser) runWorkflow(ctx context.Context, call sdk.Call, tool *boundTool, arguments json.RawMessage) (*answer, error) {
+	if u.RunWorkflow == nil {
+		return nil, sdk.AsPermanent(sdk.Errorf(sdk.Unavailable, "run_not_available", "no workflow can be run here"))
+	}
+	sum := strings.TrimPrefix(core.Digest(jsontext.MustEncode([]string{call.RunID, call.IdempotencyKey})), "sha256:")
+	id := strings.Join([]string{sum[:8], sum[8:12], "8" + sum[13:16], "8" + sum[17:20], sum[20:32]}, "-") // a UUID of version 8
+	run, err := u.RunWorkflow(ctx, id, *tool.Workflow, arguments)
+	switch {
+	case err != nil:
+		return nil, err
+	case run.Status.Resumable():
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		why := ""
+		if run.Error != nil {
+			why = ": " + run.Error.Message
+		}
+		return nil, sdk.Errorf(sdk.Unavailable, "tool_interrupted", "run %s of workflow %s ended: %s%s", run.ID, run.Workflow, run.Status, why)
+	}
+	var result struct {
+		Output json.RawMessage `json:"output"`
+	}
+	_ = json.Unmarshal(run.Result, &result) // an evaluation has none
+	a := &answer{output: result.Output, usage: run.Usage.Usage}
+	if len(a.output) == 0 {
+		a.output = run.Result
+	}
+	if run.Status != core.StatusPassed {
+		a.output = jsontext.MustEncode(fmt.Sprintf("error: the workflow is %s; its last output is %s", run.Status, cmp.Or(string(a.output), "none")))
+	}
+	return a, nil
+}
+
+// recalledText is what the model reads of a recalled memory.
+type recalledText struct {
+	ID         string     `json:"id"`
+	Content    string     `json:"content"`
+	OccurredAt *time.Time `json:"occurred_at,omitempty"`
+	// The ids of those that replace or contradict it.
+	SupersededBy   []string `json:"superseded_by,omitempty"`
+	ContradictedBy []string `json:"contradicted_by,omitempty"`
+}
+
+// recall recalls for a model. It isn't a turn of the run's session: nothing is learned from it.
+func (u *toolUser) recall(ctx context.Context, call sdk.Call, tool *boundTool, arguments json.RawMessage) (*answer, error) {
+	found, err := u.remember(ctx, &Request{RunID: call.RunID, State: arguments}, tool.Recall)
+	if err != nil {
+		return nil, err
+	}
+	list, ids := []recalledText{}, []string{}
+	for _, m := range found.(*core.RecallResult).Memories {
+		list, ids = append(list, recalledText{m.ID, m.Content, m.OccurredAt, m.SupersededBy, m.ContradictedBy}), append(append(ids, m.ID), m.SameAs...)
+	}
+	u.given.add(ids)
+	return &answer{output: jsontext.MustEncode(map[string]any{"memories": list})}, nil
+}
+
+// lost is what a model reads in place of a result that isn't known.
+const lost = "error: this call was begun, and then interrupted. Whether it had an effect isn't known, and it isn't made again."
+
+// once does something unless its result is stored, and stores the result. Unless it may be done again, it
+// is stored first that it begins. Without a run there is nothing to resume, and nothing is stored.
+func (u *toolUser) once(ctx context.Context, runID string, again bool, what []any, do func() (*answer, error)) (*answer, error) {
+	if runID == "" || u.Steps == nil {
+		return do()
+	}
+	key := string(jsontext.MustEncode(what))
+	// A run that is being stopped keeps what it paid for.
+	keep := func(r *core.Reply) error {
+		return sdk.Wrap("store what a tool returned", u.Steps.KeepStep(context.WithoutCancel(ctx), runID, key, r, u.given.list()))
+	}
+	known, err := u.Steps.Step(ctx, runID, key)
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil && len(known.Output) > 0:
 		a := &answer{output: known.Output, metadata: known.Metadata}
 		_ = json.Unmarshal([]byte(known.Metadata[metadataUsage]), &a.usage) // it was encoded here
 		return a, nil
+	case known != nil && !again:
+		return &answer{output: jsontext.MustEncode(lost)}, nil
+	case !again:
+		if err := keep(&core.Reply{}); err != nil {
+			return nil, err
+		}
 	}
 	a, err := do()
 	if err != nil {
+		if !again && !interrupted(err) {
+			err = core.JoinErrors(err, keep(nil))
+		}
 		return nil, err
+	}
+	if u.WithholdSteps {
+		return a, nil
 	}
 	metadata := map[string]string{metadataUsage: string(jsontext.MustEncode(a.usage))}
 	maps.Copy(metadata, a.metadata)
-	// A run that is being stopped keeps what it paid for.
-	err = u.store.KeepReply(context.WithoutCancel(ctx), digest, &core.Reply{Output: a.output, Metadata: metadata}, u.memories)
-	return a, sdk.Wrap("store what a tool returned", err)
+	return a, keep(&core.Reply{Output: a.output, Metadata: metadata})
+}
+
+// interrupted reports whether a failed call may have had its effect: it was no longer waited for, or what
+// made it ended.
+func interrupted(err error) bool {
+	code := sdk.CodeOf(err)
+	return code == sdk.Timeout || code == sdk.Cancelled ||
+		slices.Contains([]string{"plugin_exited", "plugin_unhealthy", "plugin_replaced", "server_failed"}, sdk.ReasonOf(err))
 }

@@ -22,7 +22,9 @@ import (
 // toolWorld has a model that asks for two tools, then for one, and then answers with what it was
 // told. It can be killed: from then on everything fails.
 type toolWorld struct {
-	*replies
+	kept  map[string]*core.Reply
+	given []string
+	err   error // of keeping
 	// made and asked count the calls by idempotency key.
 	made, asked map[string]int
 	// operations are counted down; at 0 the world is killed, before or after the operation's effect.
@@ -32,11 +34,13 @@ type toolWorld struct {
 	// fails is what the tools return; unusable is what the model asks for instead.
 	fails error
 	loops bool
-	seen  []string // the messages of the last question
+	// idempotent is whether a tool may be called again.
+	idempotent bool
+	seen       []string // the messages of the last question
 }
 
 func newToolWorld() *toolWorld {
-	return &toolWorld{replies: &replies{kept: map[string]*core.Reply{}}, made: map[string]int{}, asked: map[string]int{}, left: -1}
+	return &toolWorld{kept: map[string]*core.Reply{}, idempotent: true, made: map[string]int{}, asked: map[string]int{}, left: -1}
 }
 
 var errKilled = sdk.Wrap("killed", context.Canceled)
@@ -56,8 +60,23 @@ func (w *toolWorld) operation(effect func()) error {
 	return nil
 }
 
-func (w *toolWorld) KeepReply(ctx context.Context, digest string, reply *core.Reply, memories []string) error {
-	return w.operation(func() { _ = w.replies.KeepReply(ctx, digest, reply, memories) })
+func (w *toolWorld) KeepStep(_ context.Context, _, key string, reply *core.Reply, memories []string) error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.operation(func() {
+		if w.kept[key], w.given = reply, memories; reply == nil {
+			delete(w.kept, key)
+		}
+	})
+}
+
+func (w *toolWorld) Step(_ context.Context, _, key string) (*core.Reply, error) {
+	return w.kept[key], w.err
+}
+
+func (w *toolWorld) StepMemories(context.Context, string) ([]string, error) {
+	return []string{"m0"}, w.err
 }
 
 func (w *toolWorld) plugins() *coretest.Plugins {
@@ -122,9 +141,9 @@ func (w *toolWorld) model(config json.RawMessage, req *sdk.GenerateRequest) *sdk
 func (w *toolWorld) act(t *testing.T) (*action.CallResult, error) {
 	t.Helper()
 	step := action.Step{Plugin: "model", Config: action.Constant(`{"prompt": "How many?", "system": "Count.", "tool_choice": "required"}`), Tools: &action.Toolset{MaxSteps: 4, Tools: []action.Tool{
-		{Name: "one", Step: action.Step{Plugin: "first"}}, {Name: "two", Step: action.Step{Plugin: "second"}},
+		{Name: "one", Step: action.Step{Plugin: "first"}, Idempotent: w.idempotent}, {Name: "two", Step: action.Step{Plugin: "second"}, Idempotent: w.idempotent},
 	}}}
-	a := &action.Actions{Plugins: w.plugins(), Replies: w}
+	a := &action.Actions{Plugins: w.plugins(), Steps: w}
 	result, err := a.Act(t.Context(), &action.Request{RunID: "r", Visit: 1, Node: "n", State: json.RawMessage(`{}`), Action: &action.CallSpec{Step: step, WithUsage: true}})
 	if err != nil {
 		return nil, err
@@ -260,5 +279,137 @@ func TestTools_EndAfterTheirSteps(t *testing.T) {
 	w.err = errors.New("disk")
 	if _, err := w.act(t); err == nil || len(w.made) > 0 {
 		t.Errorf("a call whose record fails: %v, %v", err, w.made)
+	}
+}
+
+// A call of another tool that was under way at a kill isn't made again, and the model reads that.
+func TestTools_ThatAreNotIdempotentAreNeverCalledAgain(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		lost, known := 0, 0
+		for first := 1; ; first++ {
+			w := newToolWorld()
+			w.idempotent, w.after, w.left = false, after, first
+			if _, err := w.act(t); err == nil {
+				break
+			}
+			w.dead, w.left = false, -1
+			got, err := w.act(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unknown := strings.Count(textOf(got.Output), "Whether it had an effect isn't known")
+			made := 0
+			for key, n := range w.made {
+				if made += n; n > 1 {
+					t.Errorf("killed at %d: %s was made %d times", first, key, n)
+				}
+			}
+			if unknown > 1 || unknown == 0 && textOf(got.Output) != toolTranscript || made < 3-unknown {
+				t.Errorf("killed at %d: %d calls, %s", first, made, got.Output)
+			}
+			lost, known = lost+unknown, known+1-unknown
+		}
+		// Three calls: where they begin, in them, and before their result is stored.
+		if lost != map[bool]int{false: 6, true: 6}[after] || known == 0 {
+			t.Errorf("after %t: %d are lost, %d known", after, lost, known)
+		}
+	}
+	w := newToolWorld()
+	w.idempotent, w.fails = false, sdk.Errorf(sdk.Timeout, "slow", "no answer in time")
+	_, err := w.act(t)
+	w.fails = nil
+	if got, again := w.act(t); err == nil || again != nil || !strings.Contains(textOf(got.Output), "tool c1 error: this call was begun") {
+		t.Errorf("%v, %v, %v", err, again, got)
+	}
+	w.idempotent, w.fails = false, sdk.Errorf(sdk.Denied, "denied", "it may not")
+	w.kept = map[string]*core.Reply{}
+	_, err = w.act(t)
+	w.fails = nil
+	if got, again := w.act(t); err == nil || again != nil || textOf(got.Output) != toolTranscript {
+		t.Errorf("what was refused: %v, %v, %v", err, again, got)
+	}
+}
+
+// toolOf makes one call of a tool, and returns what the model read.
+func toolOf(t *testing.T, a *action.Actions, w *toolWorld, tool action.Tool, heard *[]string) (string, error) {
+	t.Helper()
+	tool.Name = "one"
+	model := w.plugins()
+	if a.Plugins = model; tool.Define != nil {
+		answer := model.GenerateFn
+		model.GenerateFn = func(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
+			if string(target.Config) == string(tool.Define) {
+				return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: json.RawMessage(`{"description": "d", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}`)}}}, nil
+			}
+			if target.Plugin == "model" && !strings.Contains(string(target.Config), `"tools":[{"description":"d","name":"one","parameters":{"type":"object"}}`) {
+				t.Errorf("the model is offered %s", target.Config)
+			}
+			return answer(ctx, target, reqs)
+		}
+	}
+	a.Steps = w
+	step := action.Step{Plugin: "model", Config: action.Constant(`{"prompt": "How many?", "tools": [{"name": "one"}]}`), Tools: &action.Toolset{MaxSteps: 4, Tools: []action.Tool{tool}}}
+	result, err := a.Act(t.Context(), &action.Request{RunID: "r", Visit: 1, Node: "n", State: json.RawMessage(`{}`), Action: &action.CallSpec{Step: step}, Given: func(ids []string) { *heard = append(*heard, ids...) }})
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.SplitSeq(textOf(result.(*action.CallResult).Output), "\n") {
+		if text, is := strings.CutPrefix(line, "tool c1 "); is {
+			return text, nil
+		}
+	}
+	return "", nil
+}
+
+func TestTools_RecallForTheModel(t *testing.T) {
+	var heard []string
+	w := newToolWorld()
+	a := &action.Actions{Namespace: "ns", Memories: &memories{}}
+	recall := &action.MemorySpec{Verb: action.VerbRecall, Request: action.Constant(`{"query": "q"}`)}
+	got, err := toolOf(t, a, w, action.Tool{Recall: recall, Idempotent: true}, &heard)
+	if err != nil || got != `{"memories":[{"id":"m7","content":"c"}]}` || !slices.Equal(w.given, []string{"m0", "m7", "m8"}) || !slices.Equal(heard, []string{"m0", "m7", "m8", "m7", "m8"}) {
+		t.Errorf("%s, %v, given %v, heard %v", got, err, w.given, heard)
+	}
+	if asked := a.Memories.(*memories).recalled[0]; asked.Namespace != "ns" || asked.Session != "" || asked.Query != "q" {
+		t.Errorf("%+v", asked)
+	}
+}
+
+func TestTools_WorkflowsAreRunsOfTheirOwn(t *testing.T) {
+	source := &core.Source{File: "inner.yaml"}
+	for want, run := range map[string]*core.Run{
+		"done":           {Status: core.StatusPassed, Result: json.RawMessage(`{"output": "done"}`)},
+		`{"valid":true}`: {Status: core.StatusPassed, Result: json.RawMessage(`{"valid": true}`)},
+		`error: the workflow is exhausted; its last output is "half"`: {Status: core.StatusExhausted, Result: json.RawMessage(`{"output": "half"}`)},
+		"tool_interrupted": {Status: core.StatusError, Error: &core.ErrorInfo{Message: "it broke"}},
+	} {
+		ids := map[string]bool{}
+		var heard []string
+		a := &action.Actions{RunWorkflow: func(_ context.Context, id string, s core.Source, arguments json.RawMessage) (*core.Run, error) {
+			ids[id] = true
+			if s.File != source.File || !strings.Contains(string(arguments), `"n"`) || len(id) != 36 {
+				t.Errorf("%s, %s, %s", id, s.File, arguments)
+			}
+			run.ID = id
+			return run, nil
+		}}
+		got, err := toolOf(t, a, newToolWorld(), action.Tool{Workflow: source, Idempotent: true}, &heard)
+		if got != want && sdk.ReasonOf(err) != want || len(ids) != 1 && err != nil || len(ids) != 2 && err == nil {
+			t.Errorf("%s: %s, %v, runs %v", want, got, err, ids)
+		}
+	}
+}
+
+func TestTools_AreDefinedByTheirPlugin(t *testing.T) {
+	var heard []string
+	w := newToolWorld()
+	tool := action.Tool{Step: action.Step{Plugin: "first"}, Define: json.RawMessage(`{"define":true}`)}
+	if got, err := toolOf(t, &action.Actions{}, w, tool, &heard); err != nil || got != `first of {"n":1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	for key, kept := range w.kept {
+		if len(kept.Output) == 0 {
+			t.Errorf("%s is noted before it is made, though it only reads", key)
+		}
 	}
 }

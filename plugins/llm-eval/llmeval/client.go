@@ -98,7 +98,7 @@ type client struct {
 func (c *client) callModel(ctx context.Context, q *question) (*reply, error) {
 	q.messages = slices.Clone(q.messages) // a config's are used again
 	for i := range q.messages {
-		q.messages[i].Content = sdk.Visible(q.messages[i].Content)
+		q.messages[i].change(sdk.Visible)
 	}
 	q.effort = c.endpoint.effort
 	x := &exchange{client: c, question: q}

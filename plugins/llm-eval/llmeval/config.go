@@ -28,6 +28,8 @@ const maxStops = 16
 // message is one turn of a conversation.
 type message struct {
 	Role, Content string
+	// Parts are the content of a message that isn't only text. Content is then their texts.
+	Parts []part
 	// Calls are the calls that an assistant's message asks for.
 	Calls []toolCall
 	// CallID and Tool are, of a tool's message, the call that it answers and the tool's name.
@@ -109,6 +111,7 @@ func decodeExample(f *jsonconfig.Object) example {
 func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, error) {
 	f := jsonconfig.Read(raw)
 	c := &callConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f), messages: decodeMessages(f), tools: decodeTools(f)}
+	checkParts(f, c.messages, c.endpoint.protocol)
 	var parse string
 	if f.Take("parse", "text", &parse) && parse != "json" {
 		f.Report(`parse %q is not known: only "json" is`, parse)
@@ -152,9 +155,7 @@ func decodeMessage(f *jsonconfig.Object) message {
 	if f.Take("role", "text", &m.Role); !slices.Contains(roles, m.Role) {
 		f.Report("role %q is not one of %s", m.Role, strings.Join(roles, ", "))
 	}
-	if !f.Take("content", "text", &m.Content) && !f.Has("content") {
-		f.Report("content is missing")
-	}
+	decodeContent(f, &m)
 	if m.Role == roleTool {
 		f.Take("tool_call_id", "text", &m.CallID)
 		f.Take("name", "text", &m.Tool)

@@ -20,7 +20,7 @@ const defaultReplyTokens = 8192
 // (additionalProperties: false); an endpoint that refuses one is asked in words.
 func messagesProtocol() *protocol {
 	return &protocol{
-		replies: modeltext.Messages, path: "/messages", request: messages, base: "Anthropic's API, such as https://api.anthropic.com",
+		replies: modeltext.Messages, path: "/messages", request: messages, files: "application/pdf", base: "Anthropic's API, such as https://api.anthropic.com",
 		lacks: dialect{noSeed: true, noJSONMode: true, tokens: ownTokens},
 		authorize: func(h http.Header, key string) {
 			if h.Get("Anthropic-Version") == "" { // unless extra_headers set it
@@ -110,6 +110,9 @@ func (r *messagesRequest) add(m *message) {
 		blocks = append(blocks, map[string]any{"type": "tool_result", "tool_use_id": m.CallID, "content": m.Content})
 	case m.Content != "" && len(m.Calls) > 0:
 		blocks = append(blocks, map[string]any{"type": "text", "text": m.Content})
+	}
+	if m.Parts != nil && m.Role != roleTool {
+		blocks = m.blocks(partText, messagesBlock).([]any)
 	}
 	for _, c := range m.Calls {
 		blocks = append(blocks, map[string]any{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.object()})

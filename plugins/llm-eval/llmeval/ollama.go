@@ -11,7 +11,7 @@ import (
 // OpenAI-compatible path, it takes the length of the context with each request.
 func ollamaProtocol() *protocol {
 	return &protocol{
-		replies: modeltext.OllamaChat, path: "/api/chat", lines: true, authorize: bearer, request: ollama,
+		replies: modeltext.OllamaChat, path: "/api/chat", lines: true, authorize: bearer, request: ollama, noURLs: true,
 		base:  "Ollama, such as http://127.0.0.1:11434",
 		lacks: dialect{tokens: ownTokens},
 	}

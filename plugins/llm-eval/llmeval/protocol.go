@@ -20,6 +20,10 @@ type protocol struct {
 	// lines means that a stream is JSON values one after another, and a whole reply a stream of
 	// one.
 	lines bool
+	// files are the media type of files that a message may have, "any" for all; "" is none. noURLs means
+	// that the endpoint reads no addresses, and noFileURLs none of files.
+	files              string
+	noURLs, noFileURLs bool
 	// lacks is the dialect in which nothing is sent that the protocol doesn't have.
 	lacks dialect
 	// authorize adds the headers that the protocol wants, with the key unless it is "".
@@ -73,6 +77,9 @@ func (x *exchange) messages() []message {
 	default:
 		others = slices.Clone(others)
 		others[first].Content = system + "\n\n" + others[first].Content
+		if parts := others[first].Parts; parts != nil {
+			others[first].Parts = append([]part{{Type: partText, Text: system}}, parts...)
+		}
 	}
 	return others
 }

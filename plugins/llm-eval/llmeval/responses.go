@@ -6,7 +6,7 @@ import "github.com/reflectory/reflectory/sdk/modeltext"
 // nor seed. Nothing is stored at the endpoint.
 func responsesProtocol() *protocol {
 	return &protocol{
-		replies: modeltext.Responses, path: "/responses", authorize: bearer, request: responses,
+		replies: modeltext.Responses, path: "/responses", authorize: bearer, request: responses, files: "any",
 		base:  "an endpoint with OpenAI's responses; it usually ends in /v1",
 		lacks: dialect{noSeed: true, noStop: true, tokens: ownTokens},
 	}
@@ -62,7 +62,7 @@ func (r *responsesRequest) responsesTools(b *toolbox) {
 
 type responsesMessage struct {
 	Role    string `json:"role"`
-	Content string `json:"content"`
+	Content any    `json:"content"` // a text, or parts
 }
 
 // responsesInput are the messages as items: calls of tools and their results are items of
@@ -73,8 +73,8 @@ func responsesInput(messages []message) (items []any) {
 			items = append(items, map[string]string{"type": "function_call_output", "call_id": m.CallID, "output": m.Content})
 			continue
 		}
-		if m.Content != "" || len(m.Calls) == 0 {
-			items = append(items, responsesMessage{m.Role, m.Content})
+		if m.Content != "" || m.Parts != nil || len(m.Calls) == 0 {
+			items = append(items, responsesMessage{m.Role, m.blocks("input_text", responsesBlock)})
 		}
 		for _, c := range m.Calls {
 			items = append(items, map[string]string{"type": "function_call", "call_id": c.ID, "name": c.Name, "arguments": c.text()})

@@ -182,6 +182,11 @@ func (c *toolCall) object() json.RawMessage {
 // shown is a message with its calls as text, for a person.
 func (m *message) shown() sdk.PromptMessage {
 	content := m.Content
+	for i := range m.Parts {
+		if m.Parts[i].Type != partText {
+			content = strings.TrimPrefix(content+"\n"+m.Parts[i].described(), "\n")
+		}
+	}
 	if len(m.Calls) > 0 {
 		calls, _ := json.Marshal(m.Calls) // they were decoded from JSON
 		content = strings.TrimPrefix(content+"\n"+string(calls), "\n")
@@ -228,7 +233,8 @@ type chatFunction struct {
 
 type chatMessage struct {
 	Role    string     `json:"role"`
-	Content string     `json:"content"`
+	Content any        `json:"content"`          // a text, or parts
+	Images  []string   `json:"images,omitempty"` // Ollama's
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
 	Name    string     `json:"tool_name,omitempty"` // Ollama's, in place of the call's id
@@ -238,7 +244,7 @@ type chatMessage struct {
 func chatMessages(messages []message) []chatMessage {
 	list := make([]chatMessage, len(messages))
 	for i, m := range messages {
-		list[i] = chatMessage{Role: m.Role, Content: m.Content, CallID: m.CallID}
+		list[i] = chatMessage{Role: m.Role, Content: m.blocks(partText, chatBlock), CallID: m.CallID}
 		for _, c := range m.Calls {
 			list[i].Calls = append(list[i].Calls, chatCall{c.ID, "function", chatFunction{c.Name, c.text()}})
 		}
@@ -250,7 +256,7 @@ func chatMessages(messages []message) []chatMessage {
 func ollamaMessages(messages []message) []chatMessage {
 	list := chatMessages(messages)
 	for i, m := range messages {
-		list[i].Name, list[i].CallID = m.Tool, ""
+		list[i].Name, list[i].CallID, list[i].Content, list[i].Images = m.Tool, "", m.Content, ollamaImages(&m)
 		for j := range m.Calls {
 			list[i].Calls[j] = chatCall{Function: chatFunction{m.Calls[j].Name, m.Calls[j].object()}}
 		}

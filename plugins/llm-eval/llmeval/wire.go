@@ -5,7 +5,7 @@ import "github.com/reflectory/reflectory/sdk/modeltext"
 // chatProtocol is OpenAI's chat completions (as published in November 2026).
 func chatProtocol() *protocol {
 	return &protocol{
-		replies: modeltext.ChatCompletions, path: "/chat/completions", authorize: bearer, request: chat,
+		replies: modeltext.ChatCompletions, path: "/chat/completions", authorize: bearer, request: chat, files: "any", noFileURLs: true,
 		base: "an OpenAI-compatible endpoint; it usually ends in /v1",
 	}
 }

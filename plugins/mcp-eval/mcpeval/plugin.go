@@ -32,7 +32,12 @@ func Plugin(file string) (sdk.Plugin, error) {
 			return sdk.Plugin{}, err
 		}
 	}
-	p := sdk.Plugin{
+	return pluginOf(s), nil
+}
+
+// pluginOf is the plugin of a session.
+func pluginOf(s *session) sdk.Plugin {
+	return sdk.Plugin{
 		Manifest: sdk.Manifest{
 			Name: path.Base(s.server.Name), Version: s.server.Version,
 			Description:  "calls the tools of an MCP server",
@@ -50,6 +55,9 @@ func Plugin(file string) (sdk.Plugin, error) {
 			}
 			t, err := prepare(s, config, false)
 			return sdk.GeneratorFunc(func(ctx context.Context, _ *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+				if t.defines {
+					return &sdk.GenerateResponse{Output: s.server.Tools[t.name].Tool}, nil
+				}
 				output, err := t.output(ctx)
 				return &sdk.GenerateResponse{Output: output}, err
 			}), err
@@ -62,7 +70,6 @@ func Plugin(file string) (sdk.Plugin, error) {
 			}), err
 		},
 	}
-	return p, nil
 }
 
 // configSchema is the JSON Schema of a config; prepare enforces it.
@@ -73,6 +80,7 @@ const configSchema = `{
   "properties": {
     "tool": {"type": "string", "description": "the name of the tool"},
     "arguments": {"type": "object", "description": "its arguments"},
+    "define": {"type": "boolean", "description": "outputs the pinned definition of the tool instead of calling it"},
     "verdict": {"type": "string", "description": "a CEL expression over result that judges; an evaluator whose tool gives a verdict needs none"}
   }
 }`
@@ -82,6 +90,7 @@ type tool struct {
 	session   *session
 	name      string
 	arguments json.RawMessage
+	defines   bool                   // as a generator it outputs the pinned definition
 	verdict   *expression.Expression // nil if the tool's output is itself the verdict
 }
 
@@ -97,6 +106,7 @@ func prepare(s *session, data json.RawMessage, judges bool) (*tool, error) {
 	if o.Take("arguments", "an object", &t.arguments) && jsonconfig.TypeName(t.arguments) != "an object" {
 		o.Report("arguments is %s, not an object", jsonconfig.TypeName(t.arguments))
 	}
+	o.Take("define", "a boolean", &t.defines)
 	var source string
 	if o.Take("verdict", "text", &source) {
 		var problems []string

@@ -90,6 +90,27 @@ func TestOutput_IsWhatTheToolGives(t *testing.T) {
 	}
 }
 
+// TestDefine_OutputsThePin without calling the server.
+func TestDefine_OutputsThePin(t *testing.T) {
+	s := added(t, program(t, "good"))
+	s.end()
+	s.server.Command = []string{"/nowhere"}
+	p := pluginOf(s)
+	for config, says := range map[string]string{`{"tool": "echo", "define": true}`: "", `{"tool": "ecko", "define": true}`: `has no tool "ecko"`} {
+		g, err := p.Generator(t.Context(), json.RawMessage(config))
+		if says != "" {
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", config, err)
+			}
+			continue
+		}
+		res, err := g.Generate(t.Context(), &sdk.GenerateRequest{})
+		if err != nil || !strings.Contains(string(res.Output), `"inputSchema"`) {
+			t.Errorf("%s: %v, %v", config, res, err)
+		}
+	}
+}
+
 func TestVerdict_IsOfTheExpressionOrTheTool(t *testing.T) {
 	s := added(t, program(t, "good"))
 	tests := []struct {

@@ -141,14 +141,14 @@ type shownRun struct {
 }
 
 // recorded is the newest run and its attempts, as far as they are stored.
-func (w *killWorld) recorded() (shownRun, bool) {
+func (w *killWorld) recorded(filter ...string) (shownRun, bool) {
 	w.t.Helper()
 	var list struct {
 		Items []struct {
 			ID string `json:"run_id"`
 		}
 	}
-	if w.json(&list, "runs", "list"); len(list.Items) == 0 {
+	if w.json(&list, append([]string{"runs", "list"}, filter...)...); len(list.Items) == 0 {
 		return shownRun{}, false
 	}
 	var run shownRun

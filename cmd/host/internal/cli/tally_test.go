@@ -70,6 +70,7 @@ type tallyman struct {
 	Passes int           `json:"passes"`
 	Works  time.Duration `json:"works"`
 	Fails  bool          `json:"fails"`
+	Once   bool          `json:"once"`  // a key that is noted isn't noted again: the plugin honours it
 	Holds  string        `json:"holds"` // a file: the number of notes at which a call waits for a larger one
 }
 
@@ -85,6 +86,9 @@ func (t *tallyman) work() {
 
 func (t *tallyman) note(key string) error {
 	if t.File == "" {
+		return nil
+	}
+	if known, _ := os.ReadFile(t.File); t.Once && bytes.Contains(known, []byte(key+"\n")) {
 		return nil
 	}
 	f, err := os.OpenFile(t.File, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
