@@ -71,6 +71,10 @@ type CorrectorFailed struct {
 // workflow's graph couldn't be recorded. This doesn't affect how the run ended.
 type FeedbackFailed struct{ Err error }
 
+// PluginChanged reports that a loop goes on with another version of a plugin than its last attempt had,
+// because the plugin was replaced before the run was resumed.
+type PluginChanged struct{ Node, Plugin, Was, Now string }
+
 // LoopEnded reports that a loop is over.
 type LoopEnded struct {
 	Node   string
@@ -86,3 +90,4 @@ func (CallRetried) isEvent()      {}
 func (CorrectorFailed) isEvent()  {}
 func (LoopEnded) isEvent()        {}
 func (FeedbackFailed) isEvent()   {}
+func (PluginChanged) isEvent()    {}

@@ -177,6 +177,9 @@ type Attempt struct {
 	// StatePatch is what a corrector in mode regenerate merged into the state
 	// before this attempt was generated: a JSON object.
 	StatePatch json.RawMessage `json:"state_patch,omitempty"`
+	// Plugins are the versions of the loop's plugins when it was made or judged, by their names. A run that
+	// is resumed after a plugin was replaced has attempts of several versions.
+	Plugins map[string]string `json:"plugins,omitempty"`
 	// Prompts are what the calls that made and judged it sent to language models.
 	Prompts []Prompt `json:"prompts,omitempty"`
 	// Usage is the usage of making and judging it.

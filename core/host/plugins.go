@@ -138,7 +138,7 @@ func NewCallablePlugins(o PluginOptions) (*CallablePlugins, error) {
 		return nil, errors.Join(err, p.services.Close(), p.logs.Close())
 	}
 	p.Supervisor = plugin.NewSupervisor(plugin.Options{
-		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, Before: o.Before, ConfigEvaluator: configPlugin,
+		Installed: o.Installed, Driver: o.Set.Driver(p.drivers), Admit: o.Admit, Before: o.Before, Place: newModelPlaces(o.Settings.Limits().CallsPerModel).take, ConfigEvaluator: configPlugin,
 		Observer: o.Observe.Work, Instances: o.Observe.Instance, Log: log,
 	})
 	return p, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/journal"
+	"github.com/reflectory/reflectory/core/share"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -55,6 +56,11 @@ type Running struct {
 	jobs  *Repository
 	// suspect is whether it must run without another suspect.
 	suspect bool
+	// pool has its worker, place, which is nil while it waits; waits counts what it waits for. The
+	// pool's mu guards both.
+	pool  *Pool
+	place *share.Slot
+	waits int
 
 	// ctx is the handler's context, whose cause is the reason for its end, and cancel ends it.
 	ctx    context.Context

@@ -119,3 +119,43 @@ func TestPool_ALateUserIsServedNext(t *testing.T) {
 		})
 	}
 }
+
+// TestPool_ARunThatWaitsHasNoWorker: while runs wait for something that others have, others are begun in their
+// place, up to four times as many; and all of them end.
+func TestPool_ARunThatWaitsHasNoWorker(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		c := newCrew(t, mem.Open(), job.Options{Exclusive: true})
+		for i := range 20 {
+			c.add(fmt.Sprint("u", i), job.Workflow, fmt.Sprint("n/", i))
+		}
+		waiting, working, model := &gauge{}, &gauge{}, make(chan struct{})
+		p := c.pool(job.PoolOptions{Runs: 3, Handlers: handle(func(ctx context.Context, _ *job.Running) (*job.Outcome, error) {
+			left := waiting.enter()
+			back := job.Waits(ctx)
+			select {
+			case <-model:
+			case <-ctx.Done():
+			}
+			back()
+			back()
+			left()
+			defer working.enter()()
+			return nil, sleep(ctx, time.Second)
+		})})
+		must(t, p.Start(t.Context()))
+		synctest.Wait()
+		if waiting.now != 12 {
+			t.Errorf("%d runs wait, want 12", waiting.now)
+		}
+		for range 20 {
+			model <- struct{}{}
+			synctest.Wait()
+		}
+		must(t, p.Stop(t.Context()))
+		if working.most > 12 {
+			t.Errorf("%d ran at once", working.most)
+		}
+		job.Waits(t.Context())() // without a job, nothing waits
+		c.sound()
+	})
+}

@@ -318,11 +318,13 @@ func (p *Pool) pause(ctx context.Context) time.Duration {
 // run lets a handler work on a job in its own goroutine.
 func (p *Pool) run(base context.Context, claimed *Claimed) {
 	ctx, cancel := context.WithCancelCause(core.WithCaller(base, claimed.Caller))
-	j := &Running{Job: claimed.Job, suspect: claimed.suspect, lease: claimed.Held, jobs: p.jobs, ctx: ctx, cancel: cancel, settling: make(chan struct{}, 1)}
+	j := &Running{Job: claimed.Job, suspect: claimed.suspect, lease: claimed.Held, jobs: p.jobs, pool: p, cancel: cancel, settling: make(chan struct{}, 1)}
+	ctx = context.WithValue(ctx, jobInContext{}, j)
+	j.ctx = ctx
 	p.mu.Lock()
 	p.running[j] = true
+	p.hold(j)
 	p.mu.Unlock()
-	place := p.shares[j.Type.Queued()].Hold(core.Tenant(j.Namespace), false, func() bool { return false }) // one is free: see free
 	p.work.Go(func() {
 		defer cancel(nil)
 		handling := ctx
@@ -341,8 +343,8 @@ func (p *Pool) run(base context.Context, claimed *Claimed) {
 			timeUp.Stop()
 		}
 		p.settle(ctx, j, o, err)
-		place.Free()
 		p.mu.Lock()
+		j.place.Free()
 		delete(p.running, j)
 		p.mu.Unlock()
 		signal(p.ended)

@@ -34,6 +34,9 @@ type Options struct {
 	// context, and ends with the plugin's instances. Without it (nil), calls are made at
 	// once. It must be safe for concurrent use.
 	Before func(ctx context.Context) error
+	// Place is called before each call of Evaluate, Generate and Correct, and may wait. An error refuses
+	// the call, and done is called after it. It must be safe for concurrent use, and may be nil.
+	Place func(ctx context.Context, target core.Target) (done func(), err error)
 	// Environments is how many environments of one plugin may have instances at a time,
 	// in addition to calls without an environment. One more replaces the least recently
 	// used idle environment; if all are busy, the call fails with sdk.Exhausted, reason
@@ -191,6 +194,13 @@ func batch[Q, R any](
 		var end func(work.Outcome)
 		ctx, end = s.options.Observer(ctx, work.Work{Kind: work.Call, Name: target.Plugin, Role: role, Config: config.JSON})
 		defer func() { end(outcomeOf(results, err, says)) }()
+	}
+	if s.options.Place != nil {
+		done, err := s.options.Place(ctx, target)
+		if err != nil {
+			return nil, sdk.Wrap(op, err)
+		}
+		defer done()
 	}
 	ctx, meter := s.serving(ctx)
 	request := func() requestDigest { return digestRequests(role, config.Digest, reqs) }

@@ -87,8 +87,11 @@ func (p *Slot) Known(name string) {
 	s.give(p.of, 1)
 }
 
-// Free gives the place back.
+// Free gives the place back. Of nil, which is no place, it does nothing.
 func (p *Slot) Free() {
+	if p == nil {
+		return
+	}
 	s := p.share
 	s.mu.Lock()
 	defer s.mu.Unlock()

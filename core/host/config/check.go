@@ -73,7 +73,7 @@ func (d Definition) fault(value string) *fault {
 	if d.check == nil || value == "" {
 		return nil
 	}
-	if d.kind != texts && d.kind != endpoints {
+	if d.kind != texts && d.kind != endpoints && d.kind != counts {
 		return d.check(value)
 	}
 	for _, item := range list(value) {

@@ -53,7 +53,7 @@ type Config struct {
 	LimitGateway, LimitConnections    Setting
 	LimitStreams, LimitSubjectStreams Setting
 	// How many runs are worked on at once.
-	LimitRuns, LimitRunsPerUser, LimitRunsPerNamespace Setting
+	LimitRuns, LimitRunsPerUser, LimitRunsPerNamespace, LimitCallsPerModel Setting
 	// How other machines are reached.
 	HTTPSProxy, HTTPProxy, NoProxy, CertFile, CertDir, LLMCA Setting
 	// The namespace of runs, the agent, and which logs are shown.

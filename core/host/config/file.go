@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/plainfile"
 	"github.com/reflectory/reflectory/sdk"
@@ -63,6 +64,7 @@ const (
 	texts                 // a list of texts
 	endpoints             // a list of texts and of {host, key_env}
 	folders               // a list of {path, dev: true, replace}
+	counts                // a mapping of names to whole numbers
 )
 
 // String describes a value of a kind, for "must be …".
@@ -159,6 +161,8 @@ func (r fileReader) setting(m *document.Reader, key string, d Definition) {
 		v.replacing = map[string]bool{}
 		v.list = r.items(m, key, d, v.replacing)
 		v.text = strings.Join(v.list, ",")
+	case counts:
+		v.text = r.counts(m, key, d)
 	default:
 		v.text = r.value(n, key, d)
 	}
@@ -166,6 +170,23 @@ func (r fileReader) setting(m *document.Reader, key string, d Definition) {
 	if v.text != "" || v.wrong {
 		r.values[d.Name] = v
 	}
+}
+
+// counts reads a mapping of names to numbers, as NAME=NUMBER, separated by commas.
+func (r fileReader) counts(m *document.Reader, key string, d Definition) string {
+	n := m.Typed(key, document.Mapping)
+	if n == nil {
+		return ""
+	}
+	var items []string
+	for _, e := range n.Entries {
+		item := e.Key + "=" + e.Value.Text
+		if f := d.check(item); f != nil || e.Value.Kind != document.Number {
+			r.Add(e.At, d.hint(), "%s: %q must be a name and a whole number", key, core.Cut(item))
+		}
+		items = append(items, item)
+	}
+	return strings.Join(items, ",")
 }
 
 // value reads a setting that isn't a list.

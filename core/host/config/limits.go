@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/reflectory/reflectory/core"
 )
 
 // Limits bound what callers of a server may send, how often, and what they may hold open. Limits
@@ -26,6 +28,9 @@ type Limits struct {
 	// AtOnce is how many requests are worked on at once, Gateway how many to models, Connections how many connections are open,
 	// Streams how many streams of events, and SubjectStreams how many of them a subject has.
 	AtOnce, Gateway, Connections, Streams, SubjectStreams int64
+	// CallsPerModel are how many calls of a model are made at once, by its name; "*" is every model that
+	// isn't named. 0 is no limit.
+	CallsPerModel map[string]int64
 }
 
 // limit is one of the limits.
@@ -83,7 +88,36 @@ func limitSettings() (settings []Definition) {
 		}
 		settings = append(settings, d)
 	}
-	return settings
+	return append(settings, Definition{
+		Name: "limits_calls_per_model", Key: "limits.calls_per_model", Default: "*=16",
+		Doc:   "calls of a model that are made at once, by its name; `*` is every model that isn't named; 0 is no limit. Tenants, and their users, take turns for the next. A run that waits for one lets another run have its worker",
+		field: func(c *Config) *Setting { return &c.LimitCallsPerModel },
+		check: func(item string) *fault {
+			_, _, err := readCount(item)
+			return err
+		},
+		kind: counts, schema: schema{"minimum": 0, "maximum": maxCalls},
+	})
+}
+
+// maxCalls is the highest number of calls of a model at once.
+const maxCalls = 10_000
+
+// countName is the form of a model's name in a limit.
+const countName = `^[^,=\s]{1,200}$`
+
+var countForm = core.Pattern(`^([^,=\s]{1,200})=([0-9]{1,5})$`)
+
+// readCount reads a model's limit, such as gpt-5=4.
+func readCount(item string) (name string, n int64, f *fault) {
+	parts := countForm().FindStringSubmatch(item)
+	if parts != nil {
+		n, _ = strconv.ParseInt(parts[2], 10, 64)
+	}
+	if parts == nil || n > maxCalls {
+		return "", 0, &fault{says: fmt.Sprintf("is not a model and a whole number from 0 to %d", maxCalls), hint: "write limits: {calls_per_model: {\"*\": 16, MODEL: 4}}"}
+	}
+	return parts[1], n, nil
 }
 
 // text is a value of the limit as it is written.
@@ -129,6 +163,12 @@ func (c *Config) Limits() Limits {
 			*l.rate(&all) = v
 		default:
 			*l.count(&all) = int64(v)
+		}
+	}
+	all.CallsPerModel = map[string]int64{"*": 16}
+	for _, item := range list(c.LimitCallsPerModel.Value) {
+		if name, n, f := readCount(item); f == nil {
+			all.CallsPerModel[name] = n
 		}
 	}
 	return all

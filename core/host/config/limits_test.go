@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -53,6 +54,9 @@ func TestLimits_FromTheFile(t *testing.T) {
 		{"runs_per_user", "0", func(l config.Limits) any { return l.RunsPerUser }, int64(0)},
 		{"runs_per_user", "-1", nil, nil},
 		{"runs_per_namespace", "3", func(l config.Limits) any { return l.RunsPerNamespace }, int64(3)},
+		{"calls_per_model", "{gpt-5: 4}", func(l config.Limits) any { return fmt.Sprint(l.CallsPerModel) }, "map[*:16 gpt-5:4]"},
+		{"calls_per_model", "{'*': 0}", func(l config.Limits) any { return fmt.Sprint(l.CallsPerModel) }, "map[*:0]"},
+		{"calls_per_model", "{a: 1.5}", nil, nil}, {"calls_per_model", "{'a,b': 1}", nil, nil}, {"calls_per_model", "4", nil, nil},
 	} {
 		cfg, _, err := load(t, "limits:\n  "+c.limit+": "+c.value+"\n", nil, nil)
 		switch {

@@ -89,6 +89,8 @@ func (d Definition) valueSchema() schema {
 			"type": "object", "required": []string{"host", "key_env"}, "additionalProperties": false,
 			"properties": schema{"host": host, "key_env": keyEnvSchema().as("string")},
 		}}}}
+	case counts:
+		s = schema{"type": "object", "propertyNames": schema{"pattern": countName}, "additionalProperties": d.with(schema{"type": "integer"})}
 	case folders:
 		s = schema{"type": "array", "items": schema{
 			"type": "object", "required": []string{"path", "dev"}, "additionalProperties": false,

@@ -60,7 +60,7 @@ var accepted = []string{
 	"oidc: {issuer: 'https://id.test', audience: a, subject: email, grants: ['groups=a memory:read in team/**'], client: c, scopes: [email]}",
 	"limits: {body: 2048, import_body: 4096, headers: 8192, json_depth: 16, header_time: 2s, body_time: 1m, idle_time: 10s}",
 	"serve: {listen: '0.0.0.0:443', tls_cert: c.pem, tls_key: k.pem, hosts: [h.test]}", "serve: {acme: h.test, acme_directory: 'https://ca.test/d', tls_by_proxy: [10.0.0.0/8]}",
-	"limits: {requests: 12.5, writes: 7, failed_logins: 3, at_once: 8, gateway: 300, connections: 100, streams: 10, subject_streams: 2, runs: 4, runs_per_user: 0, runs_per_namespace: 3}",
+	"limits: {requests: 12.5, writes: 7, failed_logins: 3, at_once: 8, gateway: 300, connections: 100, streams: 10, subject_streams: 2, runs: 4, runs_per_user: 0, runs_per_namespace: 3, calls_per_model: {'*': 8, gpt-5: 0}}",
 	"gateway: {when_unrecorded: pass}",
 }
 
@@ -93,7 +93,7 @@ var refused = []string{
 	"serve: {listen: 80}", "serve: {tls_cert: []}", "serve: {tls_key: 5}", "serve: {acme: [h]}", "serve: {acme_directory: 5}", "serve: {tls_by_proxy: 10.0.0.0/8}", "serve: {hosts: h.test}", "serve: 80",
 	"limits: {json_depth: 257}", "limits: {header_time: 5}", "limits: {body_time: 5}", "limits: {idle_time: soon}", "limits: {requests: 0}",
 	"limits: {writes: x}", "limits: {failed_logins: -1}", "limits: {at_once: 1}", "limits: {gateway: 1}", "gateway: {when_unrecorded: drop}", "limits: {connections: x}", "limits: {streams: x}",
-	"limits: {subject_streams: x}", "limits: {runs: 0}", "limits: {runs_per_user: -1}", "limits: {runs_per_namespace: 2.5}",
+	"limits: {subject_streams: x}", "limits: {runs: 0}", "limits: {runs_per_user: -1}", "limits: {runs_per_namespace: 2.5}", "limits: {calls_per_model: 16}", "limits: {calls_per_model: {gpt-5: x}}", "limits: {calls_per_model: {gpt-5: -1}}", "limits: {calls_per_model: {gpt-5: 10001}}", "limits: {calls_per_model: {'a b': 1}}",
 }
 
 func TestSchema_TakesWhatLoadTakes(t *testing.T) {

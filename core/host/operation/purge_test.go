@@ -49,7 +49,7 @@ func quote(in any) {
 // kept: TestPurge_TakesTheKeptIndex in core/memory has one.
 var (
 	quotingKinds = strings.Fields(`memory/ memory-tag/ link/ pending/ promotion/ knowledge/ dream-undo/ turn/ turn-reflection/
-		session-window-summary/ run-memory/ run-prompt-text/ llm-reply/ idempotency/ snapshot-memory/ snapshot-session/
+		session-window-summary/ run-memory/ run-prompt-text/ run-step/ llm-reply/ idempotency/ snapshot-memory/ snapshot-session/
 		job-content/ job-step/ job-result/`)
 	quietKinds = strings.Fields(`attempt/ dream-run/ evidence-dag/ evidence-omega/ evidence-tally/ evidence-tool/ gate-decision/ gateway-message/ gateway-place/ gateway-session/ host/
 		job/ job-active/ job-finished/ job-memory/ job-queue/ job-request/ job-took/ lease/ login-link/ login-session/
@@ -165,6 +165,7 @@ func quoteInRuns(w *world) {
 	}
 	replies := &run.Replies{Store: w.Host.Store, Clock: w.Config.Clock, Purged: memory.Purged}
 	w.Must(replies.KeepReply(w.Ctx, core.Digest([]byte("asked")), &core.Reply{Output: jsontext.MustEncode("The " + quoted)}, []string{id}))
+	w.Must(w.Host.Runs.KeepStep(w.Ctx, ended.ID, "asked", &core.Reply{Output: jsontext.MustEncode("The " + quoted)}, []string{id}))
 }
 
 // quoteInSessions leaves turns whose queries and feedback repeat a memory, a prompt with them, and a

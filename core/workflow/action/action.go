@@ -66,7 +66,7 @@ func (a *Actions) Act(ctx context.Context, req *Request) (any, error) {
 }
 
 func (a *Actions) loop(ctx context.Context, req *Request, s *LoopSpec) (any, error) {
-	req, record, end := heardByAttempts(req)
+	req, record, end := heardByAttempts(req, a.versions(ctx, req, s))
 	defer end()
 	o := &loop.Options{
 		Limits: s.Limits, State: req.State, RunID: req.RunID, Visit: req.Visit, Node: req.Node,

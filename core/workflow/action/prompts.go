@@ -2,29 +2,57 @@ package action
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
 )
 
-// promptRecorder records attempts with the prompts of the calls since the record before.
+// promptRecorder records attempts with the prompts of the calls since the record before, and with the
+// versions of the loop's plugins.
 type promptRecorder struct {
 	core.AttemptRecorder
-	mu      sync.Mutex
-	pending []core.Prompt
+	versions map[string]string
+	mu       sync.Mutex
+	pending  []core.Prompt
 }
 
 // heardByAttempts is the request of a loop, whose prompts belong to its attempts, and their
 // recorder. end reports the prompts that no attempt was recorded with.
-func heardByAttempts(req *Request) (_ *Request, record core.AttemptRecorder, end func()) {
-	if req.Attempts == nil || req.Prompt == nil {
-		return req, req.Attempts, func() {}
+func heardByAttempts(req *Request, versions map[string]string) (_ *Request, record core.AttemptRecorder, end func()) {
+	if req.Attempts == nil {
+		return req, nil, func() {}
 	}
-	r := &promptRecorder{AttemptRecorder: req.Attempts}
+	r := &promptRecorder{AttemptRecorder: req.Attempts, versions: versions}
+	if req.Prompt == nil {
+		return req, r, func() {}
+	}
 	of := *req
 	of.Prompt = r.add
 	return &of, r, func() { r.rest(req.Prompt) }
+}
+
+// versions are the versions of the plugins of a loop, and of what its models may call. It reports those that
+// the last attempt of an interrupted run had otherwise. A plugin that can't be described fails its call.
+func (a *Actions) versions(ctx context.Context, req *Request, s *LoopSpec) map[string]string {
+	if req.Attempts == nil {
+		return nil
+	}
+	all := map[string]string{}
+	for _, u := range usesOf(s) {
+		if m, err := a.Plugins.Describe(ctx, u.step.Plugin); err == nil && m.Version != "" {
+			all[u.step.Plugin] = m.Version
+		}
+	}
+	if n := len(req.Done); n > 0 && a.Events != nil {
+		for _, name := range slices.Sorted(maps.Keys(req.Done[n-1].Plugins)) {
+			if was, now := req.Done[n-1].Plugins[name], all[name]; now != "" && now != was {
+				a.Events(core.PluginChanged{Node: req.Node, Plugin: name, Was: was, Now: now})
+			}
+		}
+	}
+	return all
 }
 
 func (r *promptRecorder) add(p core.Prompt) {
@@ -39,7 +67,7 @@ func (r *promptRecorder) with(a *core.Attempt) *core.Attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	prompted := *a
-	prompted.Prompts, r.pending = slices.Clone(r.pending), nil
+	prompted.Prompts, prompted.Plugins, r.pending = slices.Clone(r.pending), r.versions, nil
 	return &prompted
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/loop"
@@ -21,6 +23,9 @@ func asking() *coretest.Plugins {
 		return map[string]string{sdk.MetadataPrompt: sdk.EncodePrompt([]sdk.PromptMessage{{Role: "user", Content: fmt.Sprint(role, " ", plugin, " ", iteration)}})}
 	}
 	return &coretest.Plugins{
+		DescribeFn: func(_ context.Context, plugin string) (*sdk.Manifest, error) {
+			return &sdk.Manifest{Version: "1.0.0"}, nil
+		},
 		GenerateFn: func(_ context.Context, to core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 			return []sdk.GenerateResult{{Response: &sdk.GenerateResponse{Output: json.RawMessage(`1`), Metadata: sent(sdk.RoleGenerate, to.Plugin, reqs[0].Iteration)}}}, nil
 		},
@@ -201,4 +206,40 @@ func TestPrompts_OfLoopsThatFail(t *testing.T) {
 			t.Errorf("%s: outside %q, and\n%s", name, outside, inside)
 		}
 	}
+}
+
+// TestLoop_SaysWhichVersionsMadeItsAttempts, and that a resumed run goes on with others.
+func TestLoop_SaysWhichVersionsMadeItsAttempts(t *testing.T) {
+	spec := &action.LoopSpec{Generator: action.Step{Plugin: "maker"}, Evaluator: action.Step{Plugin: "judge"}, Limits: loop.Limits{MaxIterations: 2}}
+	var said []core.Event
+	r := &versioned{}
+	_, err := (&action.Actions{Plugins: asking(), Events: func(e core.Event) {
+		if c, is := e.(core.PluginChanged); is {
+			said = append(said, c)
+		}
+	}}).Act(t.Context(), &action.Request{
+		RunID: "run", Visit: 1, Node: "n", Action: spec, Attempts: r,
+		Done: []core.Attempt{{Iteration: 1, Role: sdk.RoleGenerate, Output: json.RawMessage(`1`), Judged: true, Plugins: map[string]string{"maker": "1.0.0", "judge": "0.9.0", "gone": "1.0.0"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]core.Event{core.PluginChanged{Node: "n", Plugin: "judge", Was: "0.9.0", Now: "1.0.0"}}, said); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]map[string]string{{"maker": "1.0.0", "judge": "1.0.0"}, {"maker": "1.0.0", "judge": "1.0.0"}}, r.plugins); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// versioned notes the plugins of the attempts that it records.
+type versioned struct{ plugins []map[string]string }
+
+func (v *versioned) RecordOutput(_ context.Context, a *core.Attempt) error {
+	v.plugins = append(v.plugins, a.Plugins)
+	return nil
+}
+
+func (v *versioned) RecordVerdict(ctx context.Context, a *core.Attempt) error {
+	return v.RecordOutput(ctx, a)
 }

@@ -77,6 +77,10 @@ export interface components {
             corrector_error?: components["schemas"]["Finding"];
             /** @description What a corrector in mode regenerate merged into the state before this attempt was generated: a JSON object. */
             state_patch?: unknown;
+            /** @description The versions of the loop's plugins when it was made or judged, by their names. A run that is resumed after a plugin was replaced has attempts of several versions. */
+            plugins?: {
+                [key: string]: string;
+            };
             /** @description What the calls that made and judged it sent to language models. */
             prompts?: components["schemas"]["Prompt"][];
             /** @description The usage of making and judging it. */
@@ -1628,11 +1632,11 @@ export interface components {
             name: string;
             /** @description What it does, in a line. */
             description?: string;
-            /** @description How well it fits the intent, from 0 to 1. */
+            /** @description The share of the intent's words that it has, rare ones counting more, from 0 to 1. */
             score: number;
-            /** @description (s+1)/(n+2), where s of its last n runs succeeded. */
-            success_rate: number;
-            /** @description score × (.5 + .5·success_rate). */
+            /** @description How often its last runs fail at least, with a confidence of 95 %; 0 before the first run. */
+            failure_rate: number;
+            /** @description score × (1 − failure_rate). */
             final_score: number;
             /** @description Explains the final score. */
             ranking_reason: string;
@@ -2092,6 +2096,10 @@ export interface components {
             corrector_error?: components["schemas"]["Finding"];
             /** @description What a corrector in mode regenerate merged into the state before this attempt was generated: a JSON object. */
             state_patch?: unknown;
+            /** @description The versions of the loop's plugins when it was made or judged, by their names. A run that is resumed after a plugin was replaced has attempts of several versions. */
+            plugins?: {
+                [key: string]: string;
+            };
             /** @description What the calls that made and judged it sent to language models. */
             prompts?: components["schemas"]["Prompt"][];
             /** @description The usage of making and judging it. */
@@ -2912,6 +2920,10 @@ export interface components {
             question?: string;
             /** @description Whether the confidence is low: then nothing should be done. */
             execution_blocked: boolean;
+            /** @description Then the best three at most. */
+            nearest?: components["schemas"]["Ranked"][];
+            /** @description What the intent should say besides. */
+            add?: string;
         };
         dream_apply_result: {
             /** @description "" for a pass that was skipped. */
@@ -4937,6 +4949,8 @@ export interface components {
             namespace?: string;
             /** @description The session of the run's recalls; "" means that the run has its own session, with the run's id as its name. */
             session?: string;
+            /** @description The run whose model called this run's workflow as a tool; "" if there is none. What the run uses, its parent has used: it isn't in the counts. */
+            parent?: string;
             /** @description The workflow as it was started, with every file that it needs, so that a run can be resumed and replayed even if the files have changed. */
             source: components["schemas"]["Source"];
             /** @description The initial state: a JSON object. */

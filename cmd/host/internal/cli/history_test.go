@@ -49,6 +49,7 @@ type largeRun struct {
 
 func (l *largeRun) plugins() *coretest.Plugins {
 	return &coretest.Plugins{
+		DescribeFn: func(context.Context, string) (*sdk.Manifest, error) { return &sdk.Manifest{Version: "1.0.0"}, nil },
 		GenerateFn: func(_ context.Context, t core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 			if reqs[0].Node == "after" {
 				if l.failAfter {

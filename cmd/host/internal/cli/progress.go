@@ -45,6 +45,8 @@ func showEvent(out *output, e core.Event) {
 		out.term.Note("  %d     the corrector failed, the generator runs again: %s", e.Iteration, term.Clean(e.Err.Error()))
 	case core.FeedbackFailed:
 		out.term.Line("warn: the memories couldn't learn from the run: %s", term.Clean(e.Err.Error()))
+	case core.PluginChanged:
+		out.term.Line("warn: the attempts so far were made with %s %s, and the next ones are made with %s", term.Clean(e.Plugin), term.Clean(e.Was), term.Clean(e.Now))
 	case core.LoopEnded:
 		out.term.Line("%s", loopLine(out, e.Result))
 	}

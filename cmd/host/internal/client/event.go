@@ -21,6 +21,7 @@ type eventData struct {
 	CallRetried      *failedCall            `json:"call_retried,omitempty"`
 	CorrectorFailed  *failedCall            `json:"corrector_failed,omitempty"`
 	FeedbackFailed   *failedCall            `json:"feedback_failed,omitempty"`
+	PluginChanged    *core.PluginChanged    `json:"plugin_changed,omitempty"`
 }
 
 // failedCall is an event with an error.
@@ -55,6 +56,8 @@ func EncodeEvent(e core.Event) ([]byte, error) {
 		d.CorrectorFailed = &failedCall{Node: e.Node, Iteration: e.Iteration, Error: NewErrorData(e.Err)}
 	case core.FeedbackFailed:
 		d.FeedbackFailed = &failedCall{Error: NewErrorData(e.Err)}
+	case core.PluginChanged:
+		d.PluginChanged = &e
 	default:
 		return nil, fmt.Errorf("an event of type %T has no JSON", e)
 	}
@@ -88,6 +91,8 @@ func DecodeEvent(data []byte) (core.Event, error) {
 		return core.CorrectorFailed{Node: e.Node, Iteration: e.Iteration, Err: e.Error.Err()}, nil
 	case d.FeedbackFailed != nil:
 		return core.FeedbackFailed{Err: d.FeedbackFailed.Error.Err()}, nil
+	case d.PluginChanged != nil:
+		return *d.PluginChanged, nil
 	}
 	return nil, fmt.Errorf("an event of an unknown type")
 }

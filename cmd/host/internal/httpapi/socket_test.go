@@ -149,7 +149,7 @@ func TestSocket_EventsGoThere(t *testing.T) {
 		core.AttemptJudged{Node: "n", Attempt: &core.Attempt{Iteration: 1, Output: []byte(`{"z":1,"a":2}`)}, Max: 2, Took: 7},
 		core.LoopEnded{Node: "n", Result: &core.LoopResult{Status: core.StatusPassed, Output: []byte(`1`)}},
 		core.CallRetried{Node: "n", Iteration: 1, Role: sdk.RoleEvaluate, Try: 2, Wait: 3, Err: failure},
-		core.CorrectorFailed{Node: "n", Iteration: 1, Err: failure}, core.FeedbackFailed{Err: failure},
+		core.CorrectorFailed{Node: "n", Iteration: 1, Err: failure}, core.FeedbackFailed{Err: failure}, core.PluginChanged{Node: "n", Plugin: "a/b", Was: "1.0.0", Now: "1.1.0"},
 	} {
 		sent, err := client.EncodeEvent(e)
 		if err != nil {
