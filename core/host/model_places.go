@@ -19,11 +19,17 @@ type modelPlaces struct {
 	limits map[string]int64 // config.Limits.CallsPerModel
 
 	mu sync.Mutex
-	of map[string]*share.Share // the models that are called now
+	of map[string]*modelShare // the models that are called now
+}
+
+// modelShare is the places of a model, and how many calls have one or wait for it.
+type modelShare struct {
+	*share.Share
+	calls int
 }
 
 func newModelPlaces(limits map[string]int64) *modelPlaces {
-	return &modelPlaces{limits: limits, of: map[string]*share.Share{}}
+	return &modelPlaces{limits: limits, of: map[string]*modelShare{}}
 }
 
 // take waits for a place of the model that a call asks; done gives it back. A run that waits lets another one
@@ -52,7 +58,8 @@ func (m *modelPlaces) take(ctx context.Context, t core.Target) (done func(), err
 	}
 	caller := core.CallerOf(ctx)
 	tenant, user, key := core.Tenant(plugin.ScopeOf(ctx).Namespace), caller.Account(), config.LLM.BaseURL+" "+model
-	at := func(ctx context.Context) (func(), error) { return m.share(key, limit).TakeFor(ctx, tenant, user, 1) }
+	places := m.enter(key, limit)
+	at := func(ctx context.Context) (func(), error) { return places.TakeFor(ctx, tenant, user, 1) }
 	now, cancel := context.WithCancel(ctx)
 	cancel() // a place that is free is given all the same
 	given, err := at(now)
@@ -62,28 +69,30 @@ func (m *modelPlaces) take(ctx context.Context, t core.Target) (done func(), err
 		back()
 	}
 	if err != nil {
+		m.leave(key)
 		return nil, err
 	}
 	return func() {
 		given()
-		m.drop(key)
+		m.leave(key)
 	}, nil
 }
 
-func (m *modelPlaces) share(key string, places int64) *share.Share {
+func (m *modelPlaces) enter(key string, places int64) *share.Share {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.of[key] == nil {
-		m.of[key] = share.New(share.Options{Places: places})
+		m.of[key] = &modelShare{Share: share.New(share.Options{Places: places})}
 	}
-	return m.of[key]
+	m.of[key].calls++
+	return m.of[key].Share
 }
 
-// drop forgets a model that nobody calls: callers may name any number of models.
-func (m *modelPlaces) drop(key string) {
+// leave forgets a model that nobody calls any more: callers may name any number of models.
+func (m *modelPlaces) leave(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s := m.of[key]; s != nil && s.Taken() == 0 && s.Waiting() == 0 {
+	if m.of[key].calls--; m.of[key].calls == 0 {
 		delete(m.of, key)
 	}
 }
