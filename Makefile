@@ -302,6 +302,11 @@ recall-quality:
 	@test -n "$(DATA)" || { echo "name the data: make recall-quality DATA=…/locomo10.json (github.com/snap-research/LoCoMo, data/locomo10.json)"; exit 1; }
 	$(call named,LOCOMO,$(DATA)) $(call named,REALTALK,$(REALTALK)) $(call named,XQUAD,$(XQUAD)) $(call named,CRANFIELD,$(CRANFIELD)) go test -count=1 -tags quality -run '^(TestRecallQuality|TestAbstention)$$' -v ./core/memory/search
 
+## gateway-lives: agents of 20 tasks that reach their model through the gateway and name nothing, next to ones that do, with poison; and 10,000 turns of 5 tenants
+.PHONY: gateway-lives
+gateway-lives:
+	go test -count=1 -timeout 60m -tags "$(TAGS) quality" -run '^TestLives$$' -v ./core/host/gateway
+
 # A variable of the quality tests that names a set, if it is given.
 named = $(if $(2),REFLECTORY_$(1)="$(abspath $(2))")
 

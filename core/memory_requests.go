@@ -227,8 +227,8 @@ type FeedbackRequest struct {
 	// query nor another memory could have given. Such a use earns half the credit of a named one, and
 	// takes the place of assumed ones. The reply isn't stored.
 	Reply string `json:"reply,omitempty"`
-	// Source is the source of the outcome: "user", "tool" or "text", the best first; ""
-	// is text. An outcome from a better source replaces other outcomes of the same turn,
+	// Source is the source of the outcome: "user", "tool", "text" or "inferred", the best first; ""
+	// is text. Inferred is what a program concluded by itself, as the gateway does. An outcome from a better source replaces other outcomes of the same turn,
 	// even an outcome from earlier feedback.
 	Source string `json:"source,omitempty"`
 	// FailureClass is the kind of failure in a turn that didn't succeed; "" is

@@ -20,6 +20,10 @@ import (
 // runs of workflows. No workflow may have it.
 const AgentTurns = "reflectory/turns"
 
+// RequestPrefix begins the names under which requests for models are runs: the model's name follows. No workflow
+// may have such a name.
+const RequestPrefix = "gateway/"
+
 // Run is one execution of a workflow, as it is stored.
 type Run struct {
 	ID string `json:"id"`

@@ -131,11 +131,11 @@ func (r *Runner) Resume(ctx context.Context, id string, o RunOptions) (*core.Run
 }
 
 // isRequest reports whether a run is a request for a model, which has no workflow.
-func isRequest(r *core.Run) bool { return strings.HasPrefix(r.Workflow, run.GatewayPrefix) }
+func isRequest(r *core.Run) bool { return strings.HasPrefix(r.Workflow, core.RequestPrefix) }
 
 // notRepeatable refuses to do with a request for a model what can be done with other runs.
 func notRepeatable(done string, r *core.Run) error {
-	return sdk.Errorf(sdk.Conflict, "run_of_gateway", "run %s is a request for model %s and can't be %s", r.ID, strings.TrimPrefix(r.Workflow, run.GatewayPrefix), done).
+	return sdk.Errorf(sdk.Conflict, "run_of_gateway", "run %s is a request for model %s and can't be %s", r.ID, strings.TrimPrefix(r.Workflow, core.RequestPrefix), done).
 		WithHint("look at its attempts").WithAction("runs show", "run", r.ID)
 }
 

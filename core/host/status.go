@@ -54,6 +54,10 @@ type Server struct {
 	// Peers is the address at which other hosts on the same store reach it; "" if they don't
 	// reach it.
 	Peers string `json:"peers,omitempty"`
+	// Models are the names of the models that its gateway serves.
+	Models []string `json:"models,omitempty"`
+	// ServedModels returns them; nil if it has no gateway.
+	ServedModels func() []string `json:"-"`
 }
 
 // How callers of a server authenticate.
@@ -135,7 +139,11 @@ type WASMStatus struct {
 // plugin.
 func (h *Host) Status() *Status {
 	s := UnopenedStatus(h.Config.Settings, h.Config.Version, h.Config.Notices)
-	s.Server = h.Config.Server
+	if s.Server = h.Config.Server; s.Server != nil && s.Server.ServedModels != nil {
+		server := *s.Server
+		server.Models = server.ServedModels()
+		s.Server = &server
+	}
 	if h.Config.Store != nil {
 		s.Store = StoreStatus{Exists: true, Durability: s.Store.Durability}
 	}

@@ -19,7 +19,7 @@ type EvolutionApplied struct {
 	// Turn is the namespace's turn counter, including this turn.
 	Turn    int64        `json:"turn"`
 	Outcome core.Outcome `json:"outcome"`
-	// Source is the source of the outcome: user, tool or text.
+	// Source is the source of the outcome: user, tool, text or inferred.
 	Source  string `json:"source"`
 	AgentID string `json:"agent_id,omitempty"`
 	// Bias is the session's bias after the turn, and Feedbacks is how many turns of the

@@ -73,13 +73,9 @@ type attemptRecord struct {
 	Attempt core.Attempt `json:"attempt"`
 }
 
-// GatewayPrefix begins the names under which requests for models are runs: the model's name follows. No
-// workflow may have such a name.
-const GatewayPrefix = "gateway/"
-
 // resumable reports whether the run can be resumed: not a request for a model, whose client is gone.
 func (r *runRecord) resumable() bool {
-	return r.Status.Resumable() && !strings.HasPrefix(r.Workflow, GatewayPrefix)
+	return r.Status.Resumable() && !strings.HasPrefix(r.Workflow, core.RequestPrefix)
 }
 
 // run is the record as a core.Run, without content.

@@ -118,7 +118,7 @@ func (l *loader) workflow(root *document.Node, p *Plan) {
 		base := path.Base(strings.ReplaceAll(l.source.File, `\`, "/"))
 		p.Name = strings.TrimSuffix(base, path.Ext(base))
 	}
-	if p.Name == core.AgentTurns {
+	if p.Name == core.AgentTurns || strings.HasPrefix(p.Name, core.RequestPrefix) {
 		l.Add(b.Get("name").At, "", "a workflow can't be named %q: the name is reserved", p.Name)
 	}
 	p.Description = strings.TrimSpace(b.Text("description"))

@@ -375,6 +375,7 @@ func TestProblems(t *testing.T) {
 		"an unknown action":         {"nodes: [{name: a, action: reflection.lop, with: {}}]\n", `(did you mean "reflection.loop"?)`},
 		"a bad name":                {"nodes: [{name: A-b, action: lua.run, with: {code: x}}]\n", `w.yaml:1:16: "A-b" can't be the name of a node`},
 		"a reserved name":           {"nodes: [{name: reflection_x, action: lua.run, with: {code: x}}]\n", `can't be named "reflection_x"`},
+		"a gateway's name":          {"name: gateway/coder\nnodes: []\n", `w.yaml:1:7: a workflow can't be named "gateway/coder": the name is reserved`},
 		"a name twice":              {"nodes: [{name: a, action: lua.run, with: {code: x}}, {name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:61: there are two nodes named "a"`},
 		"a reserved state key":      {"state: {reflection_x: 1}\nnodes: [{name: a, action: lua.run, with: {code: x}}]\n", `w.yaml:1:9: state.reflection_x is reserved`},
 		"a goto to nowhere":         {"nodes: [{name: first, action: lua.run, with: {code: x}, goto: [{to: frist}]}]\n", `w.yaml:1:69: there is no node "frist" to go to (did you mean "first"?)`},

@@ -27,7 +27,7 @@ type Config struct {
 	EmbeddingsModel, EmbeddingsURL, EmbeddingsKeyEnv, EmbeddingsDims Setting
 	SummariesModel, SummariesURL, SummariesProvider, SummariesKeyEnv Setting
 	// What makes insights of what was observed.
-	LLMModel, LLMURL, LLMProvider, LLMKeyEnv, LLMRefuses                     Setting
+	LLMModel, LLMModels, LLMURL, LLMProvider, LLMKeyEnv, LLMRefuses          Setting
 	ReflectionGenerator, ReflectionConfig, ReflectionScript, ReflectionJudge Setting
 	ReflectionMaxTokens, ReflectionMaxCostUSD, ReflectionDebounce            Setting
 	// What passes of housekeeping do.

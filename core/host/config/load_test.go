@@ -109,7 +109,7 @@ plugins: [{path: a}]
 	if diff := cmp.Diff(want, problems(t, err)); diff != "" {
 		t.Error(diff)
 	}
-	if hint := sdk.AsError(err).Hint; !strings.Contains(hint, "settings: {llm: {endpoints, model, base_url, provider, api_key_env, dialect: {refuses}, ca}, embeddings: {model, base_url, api_key_env, dims}") {
+	if hint := sdk.AsError(err).Hint; !strings.Contains(hint, "settings: {llm: {endpoints, model, models, base_url, provider, api_key_env, dialect: {refuses}, ca}, embeddings: {model, base_url, api_key_env, dims}") {
 		t.Errorf("hint %q", hint)
 	}
 	if !config.OutsideFile(err) {

@@ -43,6 +43,9 @@ func (c *Config) SummariesLLM() json.RawMessage {
 	return c.asked(c.SummariesModel, c.SummariesURL, c.SummariesProvider, c.SummariesKeyEnv)
 }
 
+// FurtherModels are the names of further models at the endpoint of [Config.LLM], which the gateway serves too.
+func (c *Config) FurtherModels() []string { return list(c.LLMModels.Value) }
+
 // LLM is the model that reflects on what was observed, as the settings.llm of a workflow
 // names one; nil if none does.
 func (c *Config) LLM() json.RawMessage {

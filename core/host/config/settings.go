@@ -223,6 +223,10 @@ func reflections() []Definition {
 			Doc:     "model that reflects on what was observed, unless reflection_generator or reflection_script does; none means that no model is asked",
 			field:   func(c *Config) *Setting { return &c.LLMModel }, check: checkModel, schema: modelSchema(),
 		}, {
+			Name: "llm_models", Key: "settings.llm.models", Variable: "REFLECTORY_LLM_MODELS",
+			Doc:   "further models of that endpoint, which only the gateway serves; in the variable separated by commas",
+			field: func(c *Config) *Setting { return &c.LLMModels }, kind: texts, check: checkModel, schema: modelSchema(),
+		}, {
 			Name: "llm_url", Key: "settings.llm.base_url", Variable: "REFLECTORY_LLM_URL",
 			Doc:   "endpoint of that model, which is sent memories and which llm_endpoints must allow: https, or http on this machine",
 			field: func(c *Config) *Setting { return &c.LLMURL }, check: checkURL, schema: urlSchema(),

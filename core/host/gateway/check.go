@@ -12,7 +12,6 @@ import (
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
 	"github.com/reflectory/reflectory/core/memory/text"
-	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
@@ -51,7 +50,7 @@ func (x *exchange) loop(req *action.Request) *loop.Options {
 			MaxIterations: x.model.Check.MaxIterations, OnFailure: x.model.Check.OnFailure, OnGeneratorError: loop.GeneratorErrorStop,
 			GeneratorRetries: -1, BudgetTokens: x.model.BudgetTokens, BudgetUSD: x.model.BudgetUSD,
 		},
-		Namespace: x.model.Namespace, Workflow: run.GatewayPrefix + x.model.Name,
+		Namespace: x.model.Namespace, Workflow: core.RequestPrefix + x.model.Name,
 		RunID: req.RunID, Visit: req.Visit, Node: req.Node, Recorder: req.Attempts, Clock: x.on.Config.Clock,
 	}
 	if x.hold() != HoldNothing {
@@ -84,7 +83,7 @@ func (c *checker) ask(ctx context.Context, findings string) (json.RawMessage, sd
 	}
 	edits := c.edits
 	edits.Findings = findings
-	reply, err := c.up.Ask(ctx, &Attempt{Turn: c.outcome.Turn, Number: len(c.replies) + 1, Edits: edits, Hold: c.hold()})
+	reply, err := c.up.Ask(ctx, &Attempt{Turn: c.outcome.Turn, Number: len(c.replies) + 1, Edits: edits, Hold: c.hold(), Whole: c.whole})
 	if err != nil {
 		c.failure = err
 		return nil, sdk.Usage{}, sdk.AsPermanent(err)

@@ -11,7 +11,6 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
-	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
@@ -127,6 +126,7 @@ type exchange struct {
 	up     Upstream
 
 	at      *placement // nil if the request isn't recorded
+	filed   string     // the place of the answer that is on file
 	edits   Edits
 	replies []*Reply // of the attempts, in order
 	checker checker
@@ -147,14 +147,17 @@ func (g *Gateway) Serve(ctx context.Context, caller core.Caller, model *Model, r
 	}
 	x.checker = checker{exchange: x}
 	of := &core.Run{
-		ID: g.host.Config.IDs.NewID(), Workflow: run.GatewayPrefix + model.Name, Namespace: model.Namespace,
-		Source: core.Source{File: run.GatewayPrefix + model.Name},
+		ID: g.host.Config.IDs.NewID(), Workflow: core.RequestPrefix + model.Name, Namespace: model.Namespace,
+		Source: core.Source{File: core.RequestPrefix + model.Name},
 	}
 	plan := &workflow.Plan{Name: of.Workflow, StepLimit: workflow.DefaultStepLimit, Nodes: []workflow.Node{
 		{Name: replyNode, ActionName: "reflection.loop", Action: &action.LoopSpec{}},
 	}}
 	if !caller.Reaches(model.Namespace) {
 		return &x.outcome, sdk.Errorf(sdk.Denied, "namespace_denied", "model %s is in namespace %s, which the caller doesn't reach", model.Name, model.Namespace)
+	}
+	if err := x.refers(ctx); err != nil {
+		return &x.outcome, err
 	}
 	recorded := x.log.Failure()
 	if recorded == nil {

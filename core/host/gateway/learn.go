@@ -31,7 +31,18 @@ func (x *exchange) answered(ctx context.Context) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := x.fileAnswer(ctx, x.replies[x.outcome.Attempt-1]); err != nil {
+	reply := x.replies[x.outcome.Attempt-1]
+	if err := core.JoinErrors(x.fileAnswer(ctx, reply), x.learn(ctx, reply)); err != nil {
+		x.options.Warn(sdk.Wrap("file an answer of the gateway", err))
+	}
+}
+
+// whole files an answer that the client is about to have: its next request may come before this one's end.
+func (x *exchange) whole(reply *Reply) {
+	if x.at == nil {
+		return
+	}
+	if err := x.fileAnswer(context.Background(), reply); err != nil {
 		x.options.Warn(sdk.Wrap("file an answer of the gateway", err))
 	}
 }
@@ -43,34 +54,45 @@ func (x *exchange) fileAnswer(ctx context.Context, reply *Reply) error {
 		before, prefix = n, x.r.Messages[n].Text // the reply goes on with this text
 	}
 	digest := x.answerPlace(x.at.digests[before], prefix+reply.Text, reply.Calls)
+	if digest == x.filed {
+		return nil
+	}
+	all := append(slices.Clip(x.replies), reply)
 	place := &conversation.Place{Session: x.at.session, Turn: x.at.turn, Request: x.at.request, Answer: digest, Model: x.model.Name, At: now}
 	places := []string{digest}
-	if first := x.replies[0]; x.r.Stream && first != reply { // the client may have the first attempt's text
+	if first := all[0]; x.r.Stream && first != reply { // the client may have the first attempt's text
 		places = append(places, x.answerPlace(x.at.digests[before], prefix+first.Text, reply.Calls))
 	}
 	if prefix != "" {
 		places = append(places, x.answerPlace(x.at.digests[len(x.r.Messages)], reply.Text, reply.Calls))
 	}
-	if reply.ID != "" {
-		places = append(places, x.digest("response", reply.ID))
+	for _, r := range all { // the client may have the beginning of another attempt
+		for _, id := range r.IDs {
+			places = append(places, x.digest("response", id))
+		}
 	}
 	for _, d := range places {
 		if err := x.log.PutPlace(x.model.Namespace, d, place); err != nil {
 			return err
 		}
 	}
-	used := map[string]float64{}
-	if x.learns() {
-		var err error
-		if used, err = x.on.Memories.Infer(ctx, core.TurnRef{Session: x.at.session, Turn: x.at.turn}, said(reply)); err != nil {
-			return err
-		}
+	x.filed = digest
+	return x.change(ctx, x.log, x.model.Namespace, x.at.session, func(s *conversation.Session) { s.Answer, s.At = digest, now })
+}
+
+// learn notes what an answer says of its turn.
+func (x *exchange) learn(ctx context.Context, reply *Reply) error {
+	if !x.learns() {
+		return nil
 	}
+	used, err := x.on.Memories.Infer(ctx, core.TurnRef{Session: x.at.session, Turn: x.at.turn}, said(reply))
+	if err != nil {
+		return err
+	}
+	now := x.on.Config.Clock.Now().UnixNano()
 	return x.change(ctx, x.log, x.model.Namespace, x.at.session, func(s *conversation.Session) {
-		s.Answer, s.At = digest, now
-		if x.learns() {
-			x.note(s, reply, used)
-		}
+		s.At = now
+		x.note(s, reply, used)
 	})
 }
 

@@ -143,69 +143,117 @@ func TestServe_ExplicitFeedbackWins(t *testing.T) {
 	}
 }
 
-// agent does tasks through a gateway, and does what the first line of its context that is about the
-// task says.
+// agent does tasks through a gateway, and does what the first line of its context that has an action says.
 type agent struct {
 	*world
 	as     core.Caller
 	model  gateway.Model
 	random *rand.Rand
-}
-
-// does is what a model makes of its context: the action of the first line.
-func does(contexts map[int]string) string {
-	for _, line := range strings.Split(contexts[0], "\n") {
-		if _, rest, found := strings.Cut(line, " run "); found {
-			return "I run " + strings.TrimRight(strings.Fields(rest)[0], ".")
-		}
-	}
-	return "I don't know"
+	// named is whether it says which memory it used, instead of letting that be inferred.
+	named bool
+	// first is how often each action was the first.
+	first map[string]int
+	asked int
 }
 
 // task does a task, and reports whether it succeeded.
 func (a *agent) task(n int) bool {
 	a.Helper()
-	a.model.Check.Evaluator = word(fmt.Sprintf("good-%d-%s", n, codes[n%len(codes)]))
-	a.model.Check.MaxIterations = 1
-	up := &upstream{reply: func(at *gateway.Attempt) (*gateway.Reply, error) { return text(does(at.Edits.Context)), nil }}
-	list := []gateway.Message{user(fmt.Sprintf("Please do the %s task of number %d now.", codes[n%len(codes)], n))}
-	out := a.serve(a.as, a.model, &gateway.Request{Messages: list, Session: fmt.Sprintf("life-%d", a.random.IntN(4))}, up)
-	return out.Verdict == "passed"
+	a.model.Check.Evaluator = word(fmt.Sprintf("good-%d-%s", n, codes[n]))
+	handle, did := "", "I don't know"
+	up := &upstream{reply: func(at *gateway.Attempt) (*gateway.Reply, error) {
+		for _, line := range strings.Split(at.Edits.Context[0], "\n") {
+			if before, rest, found := strings.Cut(line, " run "); found {
+				name, _, _ := strings.Cut(before, " · ")
+				handle, did = strings.TrimSpace(name), strings.TrimRight(strings.Fields(rest)[0], ".")
+				break
+			}
+		}
+		return text("I run " + did), nil
+	}}
+	a.asked++ // the same words again, soon after, would be another attempt at the turn
+	list := []gateway.Message{user(fmt.Sprintf("Please do the %s task of number %d now, request %d.", codes[n], n, 1000+a.asked))}
+	out := a.serve(a.as, a.model, &gateway.Request{Messages: list, Session: "life"}, up)
+	a.first[did]++
+	ok := out.Verdict == "passed"
+	if a.named && handle != "" {
+		r := &core.FeedbackRequest{Session: core.ScopedName(out.Turn.Session, memory.SessionMarks(a.as)[0]), Turn: out.Turn.Number, Outcome: core.OutcomeFailure, Used: []string{handle}}
+		if ok {
+			r.Outcome = core.OutcomeSuccess
+		}
+		if _, err := a.host.Memories.Feedback(core.WithCaller(a.Context(), a.as), r); err != nil {
+			a.Error(err)
+		}
+	}
+	return ok
 }
 
 var codes = strings.Fields("amber birch cedar delta ember flint grove haven ivory jade karst lumen maple north ochre pearl quartz raven slate topaz")
 
-// TestServe_AnAgentLearns: an agent of 20 tasks, which names nothing that it used, does late what
-// works, although each task has a memory that is wrong and worded nearer to the question.
-func TestServe_AnAgentLearns(t *testing.T) {
-	if coretest.Plain(t) {
-		return
-	}
+// life is how an agent fares: its success in turns 301 to 400, and how often a wrong action was the first at most.
+type life struct {
+	late  float64
+	wrong int
+}
+
+// live has an agent of 20 tasks live 400 turns. Each task has a memory that works, and one that doesn't and is worded
+// nearer to the question. Every fifth turn somebody writes another one of the latter if poison is set.
+func live(t *testing.T, seed uint64, named, poison bool) life {
+	t.Helper()
 	w := newWorld(t)
-	for n := range 20 {
-		code := codes[n]
+	for n, code := range codes {
 		w.observe("team/a", fmt.Sprintf("Please do the %s task of number %d with care: run bad-%d-%s.", code, n, n, code))
 		w.observe("team/a", fmt.Sprintf("For the %s task, number %d, run good-%d-%s.", code, n, n, code))
 	}
-	a := &agent{world: w, as: caller("ann", "team/**"), model: modelWith("team/a"), random: rand.New(rand.NewPCG(1, 2))}
-	late, of := 0, 0
-	turns := 400
-	for turn := range turns {
+	a := &agent{world: w, as: caller("ann", "team/**"), model: modelWith("team/a"), random: rand.New(rand.NewPCG(seed, 2)), named: named, first: map[string]int{}}
+	a.model.Check.MaxIterations, a.model.Learn = 1, !named
+	late := 0
+	for turn := range 400 {
 		w.clock.Advance(time.Minute)
-		ok := a.task(a.random.IntN(20))
-		if turn >= turns*3/4 {
-			of++
-			if ok {
-				late++
+		if n := a.random.IntN(len(codes)); poison && turn%5 == 4 {
+			w.observe("team/a", fmt.Sprintf("Please do the %s task of number %d as in turn %d: run bad-%d-%d.", codes[n], n, turn, n, turn))
+		}
+		if ok := a.task(a.random.IntN(len(codes))); ok && turn >= 300 {
+			late++
+		}
+	}
+	w.sound()
+	of := life{late: float64(late) / 100}
+	for did, times := range a.first {
+		if strings.HasPrefix(did, "bad-") {
+			of.wrong = max(of.wrong, times)
+		}
+	}
+	return of
+}
+
+// TestServe_AnAgentLearns: an agent that names nothing that it used succeeds late as often as one that does, and does
+// nothing wrong more than twice. More lives are those of TestLives.
+func TestServe_AnAgentLearns(t *testing.T) {
+	coretest.Long(t)
+	if coretest.Plain(t) {
+		return
+	}
+	checkLives(t, 1, false)
+}
+
+// checkLives compares lives in which the agent names what it used with others in which it doesn't.
+func checkLives(t *testing.T, seeds uint64, poison bool) {
+	t.Helper()
+	late, wrong := map[bool]float64{}, 0
+	for seed := range seeds {
+		for _, named := range []bool{true, false} {
+			of := live(t, seed+1, named, poison)
+			late[named] += of.late / float64(seeds)
+			if !named {
+				wrong = max(wrong, of.wrong)
 			}
 		}
 	}
-	rate := float64(late) / float64(of)
-	t.Logf("success in the last quarter: %.3f of %d", rate, of)
-	if rate < .95 {
-		t.Errorf("success is %.3f", rate)
+	t.Logf("figure | gateway, 20 tasks, poison %v, success in turns 301-400, not named / named | %.3f / %.3f | a wrong memory was first %d times at most", poison, late[false], late[true], wrong)
+	if late[false] < .95*late[true] || late[true] < .9 || wrong > 2 {
+		t.Errorf("success is %.3f, with named uses %.3f; a wrong memory was first %d times", late[false], late[true], wrong)
 	}
-	w.sound()
 }
 
 // TestServe_Poison: a memory that makes turns fail gets failures, though nobody names it.
@@ -230,6 +278,11 @@ func TestServe_TenantsAreApart(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
+	checkTenants(t, coretest.Cases(200, 1500))
+}
+
+func checkTenants(t *testing.T, turns int) {
+	t.Helper()
 	w := newWorld(t)
 	const tenants = 5
 	for n := range tenants {
@@ -240,14 +293,14 @@ func TestServe_TenantsAreApart(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	given := 0
 	histories := map[int][]gateway.Message{}
-	for range coretest.Cases(200, 1500) {
+	for range turns {
 		n := random.IntN(tenants)
 		w.clock.Advance(time.Second)
 		list := append(histories[n], user(fmt.Sprintf("What is the secret word of %s?", topics[random.IntN(len(topics))])))
 		as := caller("ann", fmt.Sprintf("t%d/**", n)) // the same subject in each
 		up := says("word of the day")
 		m := modelWith(fmt.Sprintf("t%d/a", n))
-		out := w.serve(as, m, &gateway.Request{Messages: list, Session: []string{"", "same"}[random.IntN(2)]}, up)
+		w.serve(as, m, &gateway.Request{Messages: list, Session: []string{"", "same"}[random.IntN(2)]}, up)
 		for _, c := range up.asked[0].Edits.Context {
 			for other := range tenants {
 				if has := strings.Contains(c, fmt.Sprintf("word%d", other)); has && other != n {
@@ -261,7 +314,6 @@ func TestServe_TenantsAreApart(t *testing.T) {
 		if len(histories[n]) > 12 {
 			histories[n] = nil
 		}
-		_ = out
 	}
 	if given < 100 {
 		t.Errorf("only %d contexts had a word", given)

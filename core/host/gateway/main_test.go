@@ -45,7 +45,13 @@ func newWorldOn(t *testing.T, store core.Store, o gateway.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, clock: &coretest.Clock{}}
+	return newWorldWith(t, store, o, settings)
+}
+
+func newWorldWith(t *testing.T, store core.Store, o gateway.Options, settings *config.Config) (w *world) {
+	t.Helper()
+	var err error
+	w = &world{T: t, clock: &coretest.Clock{}}
 	if w.host, err = host.Open(t.Context(), host.Config{Settings: settings, Store: store, Sole: true, Clock: w.clock}); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,9 @@ type Model struct {
 	// once they reach it. 0 is no limit.
 	BudgetTokens int64
 	BudgetUSD    float64
+	// OwnHistory is whether the upstream decides which of the responses that it keeps a request may refer
+	// to, since it is asked with the client's own credentials. Otherwise they must be the caller's answers.
+	OwnHistory bool
 }
 
 // Recall is what a turn is given of the namespace's memories.

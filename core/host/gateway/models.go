@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
@@ -17,7 +18,7 @@ import (
 // tokens. It is safe for concurrent use.
 type Models struct {
 	*Gateway
-	Settings *Settings
+	settings atomic.Pointer[Settings]
 
 	spending rate.Spending
 	mu       sync.Mutex
@@ -27,10 +28,36 @@ type Models struct {
 
 // Models serves the models of settings.
 func (g *Gateway) Models(s *Settings) *Models {
-	return &Models{
-		Gateway: g, Settings: s, spending: rate.Spending{Store: g.host.Store, Clock: g.host.Config.Clock},
+	ms := &Models{
+		Gateway: g, spending: rate.Spending{Store: g.host.Store, Clock: g.host.Config.Clock},
 		rates: map[string]*rate.Limiter{}, places: map[string]*share.Share{},
 	}
+	ms.settings.Store(s)
+	return ms
+}
+
+// Settings are the settings in force. They are read again if one of their files has changed; if they can't be used,
+// that is reported once, and the earlier ones stay in force.
+func (ms *Models) Settings() *Settings {
+	if now := ms.settings.Load(); !now.changed() {
+		return now
+	}
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	before := ms.settings.Load()
+	if !before.changed() {
+		return before // another request has read them
+	}
+	now, err := load(ms.host.Config.Settings)
+	if err != nil {
+		same := *before
+		same.files, now = now.files, &same
+		ms.options.Warn(sdk.Wrap("the changed "+FileName+" isn't used, and the earlier one stays in force", err))
+	}
+	ms.settings.Store(now)
+	clear(ms.rates) // they may have other limits
+	clear(ms.places)
+	return now
 }
 
 // parallelWait is how long a request waits for one of its model's places: less than clients wait for the
@@ -40,32 +67,56 @@ const parallelWait = 10 * time.Second
 // Ask serves a request for a model in a namespace. The caller is in the context. It refuses what these refuse:
 // [Gateway.Serve], and sdk.Exhausted: "budget_exhausted", "model_requests_exhausted" and "model_full".
 func (ms *Models) Ask(ctx context.Context, s *Served, namespace string, r *Request, up Upstream) (*Outcome, error) {
-	caller, m := core.CallerOf(ctx), s.Model
-	m.Namespace = namespace
+	m := s.Model
+	m.Namespace, m.OwnHistory = namespace, s.At.Client
 	metered := &metered{Upstream: up, models: ms, served: s, request: r}
-	if s.Budget != nil {
-		metered.spend("model/"+s.Name, s.Budget)
-	}
-	if b := caller.Grant.Budget; b != nil {
-		switch {
-		case b.CostUSD > 0 && !s.At.Priced():
-			return &Outcome{}, sdk.Errorf(sdk.Denied, "model_unpriced", "the token's budget is in dollars, and it isn't known what the model %s costs", core.Cut(s.Name)).
-				WithHint("the operator writes the model's price into %s, as upstream: {price: {in, out}}", FileName)
-		case b.Per == core.PerRequest:
-			m.BudgetTokens, m.BudgetUSD = least(m.BudgetTokens, b.Tokens), least(m.BudgetUSD, b.CostUSD)
-		default:
-			metered.spend("token/"+caller.Token, b)
-		}
-	}
-	if err := metered.left(ctx); err != nil {
-		return &Outcome{}, err
-	}
-	done, err := ms.admit(ctx, s, caller)
+	done, err := metered.enter(ctx, &m)
 	if err != nil {
 		return &Outcome{}, err
 	}
 	defer done()
-	return ms.Serve(ctx, caller, &m, r, metered)
+	return ms.Serve(ctx, core.CallerOf(ctx), &m, r, metered)
+}
+
+// Run lets a workflow answer a request. run returns what it used. It refuses what Ask would.
+func (ms *Models) Run(ctx context.Context, s *Served, run func() (sdk.Usage, error)) error {
+	m, metered := s.Model, &metered{models: ms, served: s}
+	done, err := metered.enter(ctx, &m)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if m.BudgetTokens > 0 {
+		return sdk.Errorf(sdk.Denied, "budget_per_request", "the token's budget is for single requests, which the workflow %s doesn't keep to", core.Cut(s.Name)).
+			WithHint("use a token with a budget per day")
+	}
+	used, err := run()
+	metered.add(ctx, used)
+	return err
+}
+
+// enter refuses a request that a budget, a rate or the number of requests under way don't allow. Budgets of one request go
+// to the model.
+func (u *metered) enter(ctx context.Context, m *Model) (done func(), err error) {
+	caller, s := core.CallerOf(ctx), u.served
+	if s.Budget != nil {
+		u.spend("model/"+s.Name, s.Budget)
+	}
+	if b := caller.Grant.Budget; b != nil {
+		switch {
+		case b.CostUSD > 0 && !s.At.Priced():
+			return nil, sdk.Errorf(sdk.Denied, "model_unpriced", "the token's budget is in dollars, and it isn't known what the model %s costs", core.Cut(s.Name)).
+				WithHint("the operator writes the model's price into %s, as upstream: {price: {in, out}}", FileName)
+		case b.Per == core.PerRequest:
+			m.BudgetTokens, m.BudgetUSD = least(m.BudgetTokens, b.Tokens), least(m.BudgetUSD, b.CostUSD)
+		default:
+			u.spend("token/"+caller.Token, b)
+		}
+	}
+	if err := u.left(ctx); err != nil {
+		return nil, err
+	}
+	return u.models.admit(ctx, s, caller)
 }
 
 // least is the smaller of two limits, of which 0 is none.
@@ -160,10 +211,15 @@ func (u *metered) Ask(ctx context.Context, a *Attempt) (*Reply, error) {
 		used.TokensIn = u.request.tokens()
 		used.CostUSD = u.served.At.Cost(used)
 	}
-	if failed := u.models.spending.Add(context.WithoutCancel(ctx), used, u.names...); failed != nil {
-		u.models.options.Warn(failed)
-	}
+	u.add(ctx, used)
 	return reply, err
+}
+
+// add counts what was used.
+func (u *metered) add(ctx context.Context, used sdk.Usage) {
+	if err := u.models.spending.Add(context.WithoutCancel(ctx), used, u.names...); err != nil {
+		u.models.options.Warn(err)
+	}
 }
 
 // charactersPerToken is the usual length of a token of English, in bytes.

@@ -9,6 +9,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/conversation"
 	"github.com/reflectory/reflectory/core/memory"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 const (
@@ -50,7 +51,7 @@ type found struct {
 // so that two of one session get different turns.
 func (x *exchange) place(ctx context.Context) (*placement, error) {
 	p := &placement{digests: digestsOf(x.r)}
-	p.request = x.digest("request", p.digests.last())
+	p.request = x.digest("request", x.r.Session, p.digests.last()) // two sessions that are named may say the same
 	x.placing.Lock()
 	defer x.placing.Unlock()
 	f, err := x.find(ctx, p)
@@ -177,6 +178,25 @@ func (x *exchange) findAnswer(r *conversation.Reader, p *placement, f *found) (e
 		}
 	}
 	return nil
+}
+
+// refers refuses a request that refers to what the upstream keeps, unless the caller got it as an answer: the
+// upstream has one key for all, and would continue anybody's conversation.
+func (x *exchange) refers(ctx context.Context) error {
+	if x.model.OwnHistory || len(x.r.Refers) == 0 {
+		return nil
+	}
+	return x.log.View(ctx, func(r *conversation.Reader) error {
+		for _, id := range x.r.Refers {
+			if p, err := r.Place(x.model.Namespace, x.digest("response", id)); err != nil {
+				return err
+			} else if p == nil {
+				return sdk.Errorf(sdk.Invalid, "previous_response_not_found", "there is no response, item or conversation %s of yours", core.Cut(id)).
+					WithHint("send the whole conversation instead")
+			}
+		}
+		return nil
+	})
 }
 
 // lastAnswer is the last message of the assistant that others follow; -1 if there is none.

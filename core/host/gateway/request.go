@@ -28,6 +28,9 @@ type Request struct {
 	// Previous is the id of the response that the request continues, where the upstream keeps the
 	// history; "" if the messages are the whole conversation.
 	Previous string
+	// Refers are the ids of the responses, items and conversations that the upstream keeps and the request
+	// names, Previous among them.
+	Refers []string
 }
 
 // Role is who wrote a message.
@@ -80,8 +83,8 @@ type Result struct {
 
 // Reply is a model's whole reply.
 type Reply struct {
-	// ID is the upstream's id of the reply; "" if it has none.
-	ID string
+	// IDs are the upstream's ids of the reply and of its items, by which later requests may refer to them.
+	IDs []string
 	// Text is the reply's text, without its reasoning.
 	Text  string
 	Calls []Call
@@ -132,6 +135,9 @@ type Attempt struct {
 	Number int
 	Edits  Edits
 	Hold   Hold
+	// Whole is called with a streamed reply, as far as it is known, before its end reaches the client; nil is never
+	// called.
+	Whole func(*Reply)
 }
 
 // Turn is where a request belongs.

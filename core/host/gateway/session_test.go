@@ -13,6 +13,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/gateway"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // talk is a client with one conversation, and what a gateway should make of it.
@@ -258,6 +259,7 @@ func TestServe_NamedSessions(t *testing.T) {
 	}{
 		{"first", "s1", ask(ann, "team/a", "s1", "q1"), 1},
 		{"second", "s1", ask(ann, "team/a", "s1", "q2"), 2},
+		{"the same in another", "s2", ask(ann, "team/a", "s2", "q2"), 1},
 		{"the same again", "s1", ask(ann, "team/a", "s1", "q2"), 2},
 		{"of another subject", "s1", ask(bob, "team/a", "s1", "q3"), 1},
 		{"in another namespace", "", ask(ann, "team/b", "s1", "q4"), 1},
@@ -307,16 +309,13 @@ func TestServe_Placed(t *testing.T) {
 			return ask(list(q1, assistant(text("The beginning and the end")), q2, assistant(call), r1, assistant(text("a2")), developer, assistant(text("a3")), q3, assistant(text("{"))), text("}"))
 		}, 3, true},
 		{"a response", func() gateway.Turn {
-			return ask(list(user("q9")), &gateway.Reply{ID: "resp-1", Text: "a", Finish: gateway.Complete})
+			return ask(list(user("q9")), &gateway.Reply{IDs: []string{"resp-1", "msg-1"}, Text: "a", Finish: gateway.Complete})
 		}, 1, false},
 		{"what follows a response", func() gateway.Turn {
-			return ask(&gateway.Request{Messages: []gateway.Message{user("q10")}, Previous: "resp-1"}, &gateway.Reply{ID: "resp-2", Text: "a", Finish: gateway.Complete})
+			return ask(&gateway.Request{Messages: []gateway.Message{user("q10")}, Previous: "resp-1"}, &gateway.Reply{IDs: []string{"resp-2"}, Text: "a", Finish: gateway.Complete})
 		}, 2, false},
 		{"what follows an earlier response", func() gateway.Turn {
 			return ask(&gateway.Request{Messages: []gateway.Message{user("q11")}, Previous: "resp-1"}, text("b"))
-		}, 1, false},
-		{"what follows a response of nobody", func() gateway.Turn {
-			return ask(&gateway.Request{Messages: []gateway.Message{user("q12")}, Previous: "resp-0"}, text("b"))
 		}, 1, false},
 	} {
 		if turn := c.turn(); turn.Number != c.want || (turn.Session == first.Session) != c.same {
@@ -335,4 +334,61 @@ func TestServe_Placed(t *testing.T) {
 	if again := ask(list(q1), text("later")); again.Session == first.Session || again.Number != 1 {
 		t.Errorf("the same after 11 minutes: %+v", again)
 	}
+}
+
+// TestServe_ForeignHistory: a request that continues what the upstream keeps is refused unless the caller got it, from a
+// model in the same namespace. Where the client's own credentials go up, the upstream decides that.
+func TestServe_ForeignHistory(t *testing.T) {
+	w := newWorld(t)
+	ann, bob := caller("ann", "team/**"), caller("bob", "team/**")
+	mine := &upstream{reply: func(*gateway.Attempt) (*gateway.Reply, error) {
+		return &gateway.Reply{IDs: []string{"resp-1", "msg-1"}, Text: "a", Finish: gateway.Complete}, nil
+	}}
+	w.serve(ann, modelWith("team/a"), &gateway.Request{Messages: []gateway.Message{user("q")}}, mine)
+	for _, c := range []struct {
+		what   string
+		by     core.Caller
+		in     string
+		refers []string
+		own    bool
+		want   string
+	}{
+		{"a response", ann, "team/a", []string{"resp-1"}, false, ""},
+		{"an item", ann, "team/a", []string{"resp-1", "msg-1"}, false, ""},
+		{"another's", bob, "team/a", []string{"resp-1"}, false, "previous_response_not_found"},
+		{"another's item", bob, "team/a", []string{"msg-1"}, false, "previous_response_not_found"},
+		{"in another namespace", ann, "team/b", []string{"resp-1"}, false, "previous_response_not_found"},
+		{"nobody's", ann, "team/a", []string{"resp-2"}, false, "previous_response_not_found"},
+		{"one that isn't, of two", ann, "team/a", []string{"resp-1", "conv-1"}, false, "previous_response_not_found"},
+		{"nobody's, with own credentials", bob, "team/a", []string{"resp-2"}, true, ""},
+	} {
+		m, up := modelWith(c.in), says("b")
+		m.OwnHistory = c.own
+		r := &gateway.Request{Messages: []gateway.Message{user("go on, " + c.what)}, Previous: c.refers[0], Refers: c.refers}
+		if _, err := w.gate.Serve(t.Context(), c.by, &m, r, up); sdk.ReasonOf(err) != c.want || len(up.asked) != map[bool]int{true: 1}[c.want == ""] {
+			t.Errorf("%s: %v, asked %d times", c.what, err, len(up.asked))
+		}
+	}
+}
+
+// TestServe_NextRequestBeforeTheEnd: a client has its stream's end before the gateway has, and its next request is in the
+// same session all the same.
+func TestServe_NextRequestBeforeTheEnd(t *testing.T) {
+	w := newWorld(t)
+	ann, list := caller("ann", "team/**"), []gateway.Message{user("q1")}
+	reply := text("a1")
+	reply.IDs = []string{"resp-1"}
+	var next, stated gateway.Turn
+	up := &upstream{reply: func(a *gateway.Attempt) (*gateway.Reply, error) {
+		a.Whole(&gateway.Reply{Text: "a1", IDs: reply.IDs})
+		next = w.serve(ann, modelWith("team/a"), &gateway.Request{Messages: append(slices.Clip(list), assistant(reply), user("q2"))}, says("a2")).Turn
+		stated = w.serve(ann, modelWith("team/a"), &gateway.Request{Messages: []gateway.Message{user("q3")}, Previous: "resp-1", Refers: reply.IDs}, says("a3")).Turn
+		return reply, nil
+	}}
+	first := w.serve(ann, modelWith("team/a"), &gateway.Request{Messages: list, Stream: true}, up).Turn
+	if next.Session != first.Session || next.Number != 2 || stated.Number != 1 {
+		t.Errorf("%+v, then %+v and %+v", first, next, stated)
+	}
+	w.contiguous(nil)
+	w.sound()
 }

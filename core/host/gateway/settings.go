@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -33,12 +34,15 @@ type Settings struct {
 	Pass []string
 
 	passing Source
+	files   map[string]os.FileInfo // how the files looked that say this; nil for one that wasn't there
 }
 
 // Served is a model with its upstream and its limits. Its Namespace is "" for the caller's own.
 type Served struct {
 	Model
 	At Source
+	// Workflow is what answers instead of an upstream; nil for a model with one.
+	Workflow *core.Source
 	// Budget is what all requests together may use in a day; nil is no limit. A budget of a request is in
 	// Model.
 	Budget *core.Budget
@@ -88,31 +92,66 @@ const (
 // problems of the file are one error, sdk.Invalid, reason "gateway_invalid". If somebody else may change
 // the file, the error is sdk.Denied, "path_untrusted".
 func Read(c *config.Config) (*Settings, error) {
+	s, err := load(c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// load is Read. With an error, the settings are only the files that they were read from.
+func load(c *config.Config) (*Settings, error) {
 	folder := "."
 	if c.File() != "" {
 		folder = filepath.Dir(c.File())
 	}
+	s := &Settings{passing: ofLLM(c), files: map[string]os.FileInfo{}}
 	file, err := filepath.Abs(filepath.Join(folder, FileName))
 	if err != nil {
-		return nil, sdk.Wrap("find "+FileName, err)
+		return s, sdk.Wrap("find "+FileName, err)
 	}
+	s.files[file] = stamp(file)
 	text, err := plainfile.Read(file, int64(limitsOf().Bytes))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fromLLM(c), nil
+		s.Models = fromLLM(c)
+		return s, nil
 	}
 	if err := core.JoinErrors(c.Trusted(FileName, file), err); err != nil {
-		return nil, err
+		return s, err
 	}
-	return read(c, file, string(text))
+	s.File = file
+	return s, s.read(c, string(text))
 }
 
-// fromLLM serves the model of settings.llm, with the checks that need no configuration.
-func fromLLM(c *config.Config) *Settings {
-	s := &Settings{passing: ofLLM(c)}
-	if c.LLMModel.Value != config.NoModel {
-		s.Models = []Served{{Model: Model{Name: c.LLMModel.Value, Record: RecordContent, Check: Check{Tools: true, ResponseFormat: true}}, At: s.passing}}
+// stamp is how a file looks; nil for one that isn't there.
+func stamp(file string) os.FileInfo {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil
 	}
-	return s
+	return info
+}
+
+// changed reports whether one of the files that say what is served isn't as it was.
+func (s *Settings) changed() bool {
+	for file, before := range s.files {
+		now := stamp(file)
+		if (now == nil) != (before == nil) || now != nil && !(os.SameFile(now, before) && now.ModTime().Equal(before.ModTime()) && now.Size() == before.Size()) {
+			return true
+		}
+	}
+	return false
+}
+
+// fromLLM are the models of settings.llm, with the checks that need no configuration.
+func fromLLM(c *config.Config) (list []Served) {
+	if c.LLMModel.Value == config.NoModel {
+		return nil
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(c.FurtherModels(), c.LLMModel.Value)))) {
+		list = append(list, Served{Model: Model{Name: name, Record: RecordContent, Check: Check{Tools: true, ResponseFormat: true}}, At: ofLLM(c)})
+	}
+	return list
 }
 
 // bases are the providers with the endpoints that they have without a base_url.
@@ -134,17 +173,18 @@ type reader struct {
 	*document.Problems
 	config *config.Config
 	source core.Source // with the files that evaluators name
+	files  map[string]os.FileInfo
 }
 
-func read(c *config.Config, file, text string) (*Settings, error) {
-	r := reader{Problems: &document.Problems{File: file}, config: c}
+func (s *Settings) read(c *config.Config, text string) error {
+	r := reader{Problems: &document.Problems{File: s.File}, config: c, files: s.files}
 	root := document.Read(text, limitsOf(), r.Problems)
-	source, err := workflow.Read(file)
+	source, err := workflow.Read(s.File)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.source = source
-	s := &Settings{File: file, passing: ofLLM(c)}
+	r.watch(&source)
 	m := r.mapping(root, FileName)
 	models := m.Typed("models", document.Mapping)
 	for _, n := range m.List("pass") {
@@ -169,10 +209,7 @@ func read(c *config.Config, file, text string) (*Settings, error) {
 		}
 	}
 	slices.SortFunc(s.Models, func(a, b Served) int { return strings.Compare(a.Name, b.Name) })
-	if err := r.Err("gateway_invalid"); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return r.Err("gateway_invalid")
 }
 
 func (r *reader) mapping(n *document.Node, what string) *document.Reader {
@@ -186,15 +223,15 @@ func (r *reader) model(e document.Entry) Served {
 	s := Served{Model: Model{Name: e.Key, Record: RecordContent}}
 	what := "the model " + core.Cut(e.Key)
 	m := r.mapping(e.Value, what)
+	if n := m.Get("workflow"); n != nil {
+		r.workflow(m, &s)
+		return s
+	}
 	s.At, s.Upstream = r.upstream(m, what)
 	if s.Upstream == "" {
 		s.Upstream = e.Key
 	}
-	if s.Namespace = m.Text("namespace"); s.Namespace != "" {
-		if err := core.CheckNamespace(s.Namespace); err != nil {
-			r.Add(m.Get("namespace").At, "write up to 8 words separated by /, such as team/project", "%v", err)
-		}
-	}
+	r.namespace(m, &s)
 	if n := m.Get("recall"); n != nil {
 		recall := r.mapping(n, "recall")
 		s.Recall.MaxTokens = int(r.whole(recall, "max_tokens", maxRecall))
@@ -213,13 +250,66 @@ func (r *reader) model(e document.Entry) Served {
 		s.Record = Record(word)
 	}
 	r.budget(m, &s)
-	if n := m.Get("limits"); n != nil {
-		limits := r.mapping(n, "limits")
-		s.RequestsPerMinute, s.Parallel = r.whole(limits, "requests_per_minute", maxPerMinute), r.whole(limits, "parallel", maxParallel)
-		limits.Done()
-	}
+	r.limits(m, &s)
 	m.Done()
 	return s
+}
+
+func (r *reader) namespace(m *document.Reader, s *Served) {
+	if s.Namespace = m.Text("namespace"); s.Namespace != "" {
+		if err := core.CheckNamespace(s.Namespace); err != nil {
+			r.Add(m.Get("namespace").At, "write up to 8 words separated by /, such as team/project", "%v", err)
+		}
+	}
+}
+
+func (r *reader) limits(m *document.Reader, s *Served) {
+	n := m.Get("limits")
+	if n == nil {
+		return
+	}
+	limits := r.mapping(n, "limits")
+	s.RequestsPerMinute, s.Parallel = r.whole(limits, "requests_per_minute", maxPerMinute), r.whole(limits, "parallel", maxParallel)
+	limits.Done()
+}
+
+// workflow reads a model that a workflow is. It has no upstream of its own, and its loops have their own checks.
+func (r *reader) workflow(m *document.Reader, s *Served) {
+	at, name := m.Get("workflow").At, m.Text("workflow")
+	r.namespace(m, s)
+	r.limits(m, s)
+	r.budget(m, s)
+	if s.BudgetTokens > 0 {
+		r.Add(m.Get("budget").At, "write the limits of one run into the workflow", "the budget of a workflow is per day")
+	}
+	m.Done()
+	if name == "" {
+		return
+	}
+	if !filepath.IsLocal(name) {
+		r.Add(at, "put the workflow next to "+FileName, "workflow: %s isn't in the folder of %s", core.Cut(name), FileName)
+		return
+	}
+	file := filepath.Join(filepath.Dir(r.File), name)
+	r.files[file] = stamp(file)
+	source, err := workflow.Read(file)
+	if err == nil {
+		r.watch(&source)
+		_, err = workflow.Load(source, host.LoadOptions())
+	}
+	if err := core.JoinErrors(r.config.Trusted(FileName, file), err); err != nil {
+		r.Add(at, sdk.AsError(err).Hint, "workflow: %v", err)
+	}
+	source.Folder = filepath.Dir(file)
+	s.Workflow = &source
+}
+
+// watch notes how the files look that a file names.
+func (r *reader) watch(source *core.Source) {
+	for name := range source.Files {
+		file := filepath.Join(filepath.Dir(source.File), filepath.FromSlash(name))
+		r.files[file] = stamp(file)
+	}
 }
 
 // upstream reads where a model is asked, and the name that it has there. A key is inherited from
@@ -277,8 +367,10 @@ func (r *reader) endpoint(at document.Pos, base string) {
 
 // isVariable reports whether a text is the name of a variable of the environment.
 func isVariable(name string) bool {
-	return core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)().MatchString(name)
+	return core.Pattern(variableForm)().MatchString(name)
 }
+
+const variableForm = `^[A-Za-z_][A-Za-z0-9_]{0,127}$`
 
 // check reads what replies have to pass.
 func (r *reader) check(m *document.Reader) Check {

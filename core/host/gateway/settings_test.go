@@ -1,14 +1,19 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/gateway"
+	"github.com/reflectory/reflectory/core/store/mem"
+	"github.com/reflectory/reflectory/plugins/schema-eval/schemaeval"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -18,6 +23,7 @@ func read(t *testing.T, settings, text string) (*gateway.Settings, error) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"reflectory.yaml": settings, gateway.FileName: text, "contact.schema.json": `{"type": "object", "required": ["name"]}`,
+		"flow.yaml": flow, "wrong.yaml": "nodes: 5",
 	} {
 		if text == "" {
 			continue
@@ -33,12 +39,31 @@ func read(t *testing.T, settings, text string) (*gateway.Settings, error) {
 	return gateway.Read(c)
 }
 
+const flow = "nodes: [{name: a, action: lua.run, with: {code: return state.input}}]\n"
+
+// schemaTakes reports whether the schema takes a file.
+func schemaTakes(t *testing.T, text string) bool {
+	t.Helper()
+	e, err := schemaeval.Plugin().Evaluator(t.Context(), json.RawMessage(`{"schema": `+string(gateway.Schema())+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := document.Read(text, document.Limits{Bytes: 64 << 10, Depth: 20, MayBeEmpty: true}, &document.Problems{})
+	r, err := e.Evaluate(t.Context(), &sdk.EvaluateRequest{Output: json.RawMessage(n.JSON(nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Verdict.Valid
+}
+
 const ofLLM = `settings: {llm: {model: gpt-5-mini, base_url: "https://llm.test/v1", api_key_env: LLM_KEY, endpoints: ["llm.test:443", "other.test:443"]}}`
 
 func TestRead_WhatIsServed(t *testing.T) {
 	for what, c := range map[string]struct{ settings, text, want string }{
 		"nothing":          {"", "", ""},
 		"no file":          {ofLLM, "", "gpt-5-mini as '' at https://llm.test/v1 openai LLM_KEY check true true, recall 0 false"},
+		"further models":   {strings.Replace(ofLLM, "model: gpt-5-mini", "model: gpt-5-mini, models: [b, a, gpt-5-mini]", 1), "", "a as '' at https://llm.test/v1 openai LLM_KEY check true true, recall 0 false\nb as '' at https://llm.test/v1 openai LLM_KEY check true true, recall 0 false\ngpt-5-mini as '' at https://llm.test/v1 openai LLM_KEY check true true, recall 0 false"},
+		"a workflow":       {"log_level: off", "models: {a: {workflow: flow.yaml, namespace: team, limits: {parallel: 1, requests_per_minute: 2}, budget: {tokens: 3}}}", "a as '' at    check false false, recall 0 false tokens=3/day 2 1 flow.yaml"},
 		"an empty file":    {ofLLM, "{}", ""},
 		"the defaults":     {ofLLM, "models: {coder: {}}", "coder as 'coder' at https://llm.test/v1 openai LLM_KEY check true true, recall 0 false"},
 		"another name":     {ofLLM, "models: {coder: {upstream: {model: big}}}", "coder as 'big' at https://llm.test/v1 openai LLM_KEY check true true, recall 0 false"},
@@ -76,12 +101,25 @@ func TestRead_WhatIsServed(t *testing.T) {
 			if m.Parallel > 0 {
 				line += fmt.Sprintf(" %d %d", m.RequestsPerMinute, m.Parallel)
 			}
+			if m.Workflow != nil && m.Workflow.Text == flow {
+				line += " " + filepath.Base(m.Workflow.File)
+			}
 			lines = append(lines, line)
 		}
 		if got := strings.Join(lines, "\n"); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", what, got, c.want)
 		}
+		if c.text != "" && !schemaTakes(t, c.text) {
+			t.Errorf("the schema refuses %s", c.text)
+		}
 	}
+}
+
+// onlyRead are the problems that the schema doesn't know.
+var onlyRead = map[string]bool{
+	"a space": true, "0 bytes": true, "base_url": true, "lets no model be asked": true, "can't both be sent": true, "namespace": true, "recall is off": true,
+	"evaluator:": true, "no.json": true, "x.json": true, "budget needs tokens": true, "needs the price": true, "is no pattern": true, "no.yaml": true,
+	"nodes must be a list": true, "isn't in the folder": true, "is per day": true, "a": true,
 }
 
 // TestRead_WhatIsWrong: each file has the problem at its line, and none has a secret in it.
@@ -123,6 +161,13 @@ func TestRead_WhatIsWrong(t *testing.T) {
 		"models: {a: {budget: {tokens: 5, per: month}}}":                            "per is not one of day, request",
 		"models: {a: {limits: {parallel: 0}}}":                                      "parallel is not a whole number",
 		"models: {a: {limits: {requests_per_minute: many}}}":                        "requests_per_minute must be a number",
+		"models: {a: {workflow: 5}}":                                                "workflow must be text",
+		"models: {a: {workflow: no.yaml}}":                                          "no.yaml",
+		"models: {a: {workflow: wrong.yaml}}":                                       "nodes must be a list",
+		"models: {a: {workflow: ../flow.yaml}}":                                     "isn't in the folder",
+		"models: {a: {workflow: flow.yaml, upstream: {}}}":                          `no key "upstream"`,
+		"models: {a: {workflow: flow.yaml, budget: {cost_usd: 1}}}":                 "needs the price",
+		"models: {a: {workflow: flow.yaml, budget: {tokens: 1, per: request}}}":     "is per day",
 		"pass: llama3":           "pass must be a list",
 		"pass: [5]":              "an item of pass must be text",
 		"pass: ['[a']":           "is no pattern",
@@ -131,6 +176,9 @@ func TestRead_WhatIsWrong(t *testing.T) {
 		_, err := read(t, ofLLM, text)
 		if sdk.ReasonOf(err) != "gateway_invalid" || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), gateway.FileName+":1:") {
 			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+		if schemaTakes(t, text) != onlyRead[want] {
+			t.Errorf("the schema takes %s: %v", text, !onlyRead[want])
 		}
 		if err != nil && strings.Contains(err.Error(), "sk-1234567890") {
 			t.Errorf("%s: the error has the key: %v", text, err)
@@ -142,4 +190,56 @@ func TestRead_WhatIsWrong(t *testing.T) {
 			t.Errorf("not all at once: %v", err)
 		}
 	}
+}
+
+// TestModels_SettingsAreReadAgain: what has changed is in force for the next request, a file that is wrong isn't, and that
+// is said once.
+func TestModels_SettingsAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name+".new"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, name+".new"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("reflectory.yaml", ofLLM)
+	c, err := config.Load(config.Sources{Folder: dir, Flags: map[string]string{"data-dir": dir + "/data"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldWith(t, mem.Open(), gateway.Options{}, c)
+	s, err := gateway.Read(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms := w.gate.Models(s)
+	for _, step := range []struct {
+		file, text, want string
+		warns            int
+	}{
+		{"other.yaml", "", "gpt-5-mini", 0},
+		{gateway.FileName, "models: {b: {}, a: {}}", "a b", 0},
+		{gateway.FileName, "models: {a: {wrong: 1}}", "a b", 1},
+		{gateway.FileName, "models: {c: {workflow: flow.yaml}}", "a b", 2},
+		{"flow.yaml", flow, "c", 2},
+		{"flow.yaml", "nodes: 5", "c", 3},
+		{"flow.yaml", flow + "# again", "c", 3},
+		{gateway.FileName, "models: {}", "", 3},
+	} {
+		write(step.file, step.text)
+		for range 2 {
+			if got := strings.Join(ms.Settings().Names(core.Caller{}), " "); got != step.want {
+				t.Errorf("after %s: %q, want %q", step.text, got, step.want)
+			}
+		}
+		w.mu.Lock()
+		if len(w.warn) != step.warns {
+			t.Errorf("after %s: %v", step.text, w.warn)
+		}
+		w.mu.Unlock()
+	}
+	w.warn = nil
 }

@@ -2266,6 +2266,8 @@ export interface components {
             auth: string;
             /** @description The address at which other hosts on the same store reach it; "" if they don't reach it. */
             peers?: string;
+            /** @description The names of the models that its gateway serves. */
+            models?: string[];
         };
         /** @description A session, and how its current window is going. */
         Session: {
@@ -4128,7 +4130,7 @@ export interface components {
             }[];
             /** @description What the turn produced: its answer, tool calls or patch (limit 1,048,576 bytes). If no memories are named, the reply shows which were used: it has something of them that neither the query nor another memory could have given. Such a use earns half the credit of a named one, and takes the place of assumed ones. The reply isn't stored. */
             reply?: string;
-            /** @description The source of the outcome: "user", "tool" or "text", the best first; "" is text. An outcome from a better source replaces other outcomes of the same turn, even an outcome from earlier feedback. */
+            /** @description The source of the outcome: "user", "tool", "text" or "inferred", the best first; "" is text. Inferred is what a program concluded by itself, as the gateway does. An outcome from a better source replaces other outcomes of the same turn, even an outcome from earlier feedback. */
             source?: string;
             /** @description The kind of failure in a turn that didn't succeed; "" is tool_error if a tool failed, else other. A success has none. */
             failure_class?: string;

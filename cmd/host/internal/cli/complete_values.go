@@ -8,6 +8,7 @@ import (
 	"github.com/reflectory/reflectory/core/governance"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/gateway"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/inject"
 	"github.com/reflectory/reflectory/core/job"
@@ -30,6 +31,7 @@ var (
 	sessions       = offer{values: fromStore(offerSessions)}
 	streams        = offer{values: fromStore(offerStreams)}
 	pluginNames    = offer{values: offerPlugins}
+	servedModels   = offer{values: offerModels}
 	policyPoints   = offer{values: offerPoints}
 	workflowBlocks = offer{values: func(context.Context, *App) []string { return blockNames() }}
 	fields         = offer{values: func(context.Context, *App) []string { return offerFields("") }}
@@ -40,6 +42,15 @@ var (
 	relations      = oneOf(core.RelationReflectsOn, core.RelationSupersedes, core.RelationContradicts,
 		core.RelationDerivedFrom, core.RelationConsolidatedFrom, core.RelationRelatedTo)
 )
+
+// offerModels are the models that the gateway serves.
+func offerModels(_ context.Context, a *App) []string {
+	s, err := gateway.Read(a.config)
+	if err != nil {
+		return nil
+	}
+	return s.Names(operatorsModels)
+}
 
 // fromStore offers results of operations that read the store: none if there is no store,
 // or another program has it open.

@@ -5,7 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/gateway"
+	"github.com/reflectory/reflectory/sdk"
 )
 
 // given are the settings on the command line, by their flags' names.
@@ -59,14 +62,27 @@ in this folder or above, which overrides the default.`,
 	}
 }
 
+// schemaNames are the files whose schemas are printed.
+var schemaNames = []string{"reflectory", "gateway"}
+
 func configSchemaCommand(out *output) *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of reflectory.yaml, for editors",
-		Long: `Print the JSON Schema of reflectory.yaml, for editors. Save it, and begin the file with:
+		Use: "schema [OF]", Short: "Print the JSON Schema of reflectory.yaml, for editors",
+		Long: `Print the JSON Schema of reflectory.yaml or, with the argument gateway, of
+gateway.yaml, for editors. Save it, and begin the file with:
 # yaml-language-server: $schema=reflectory.schema.json`,
-		Example: "  reflectory config schema > reflectory.schema.json",
+		Example: "  reflectory config schema > reflectory.schema.json\n  reflectory config schema gateway",
+		Args:    cobra.MaximumNArgs(1),
 		// It is printed even if the settings are wrong: it helps to fix them.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
-		RunE:              func(*cobra.Command, []string) error { return out.printJSON(config.Schema()) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch strings.Join(args, "") {
+			case "", schemaNames[0]:
+				return out.printJSON(config.Schema())
+			case schemaNames[1]:
+				return out.printJSON(gateway.Schema())
+			}
+			return usageError{sdk.Errorf(sdk.Invalid, "usage", "%q is not one of %s", core.Cut(args[0]), strings.Join(schemaNames, ", "))}
+		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/host/gateway"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
 	"github.com/reflectory/reflectory/core/store/pebble"
 	"github.com/reflectory/reflectory/sdk"
@@ -47,7 +48,8 @@ func doctorCommand(a *App) *cobra.Command {
 		Use: "doctor", Short: "Find what on this machine prevents the program from working",
 		Long: `Examine what the program needs of this machine, and say how to fix what is wrong: the
 settings, the data folder, its disk and its store, the clock, the folder for temporary
-files, the sandbox, the server's address, the proxy, and each plugin, which is started.
+files, the sandbox, the server's address, the proxy, the models of the gateway, and each plugin,
+which is started.
 Nothing is changed. What a model does is examined by reflectory doctor llm.
 
 Exit codes: 0 if everything works, 3 if something doesn't.`,
@@ -103,7 +105,26 @@ func (d doctor) examine(ctx context.Context) []examined {
 	if status.Problem != nil {
 		return append(parts, d.app.out.problem("host", status.Problem))
 	}
-	return append(parts, d.examinePlugins(ctx)...)
+	return append(append(parts, d.examineGateway()...), d.examinePlugins(ctx)...)
+}
+
+// examineGateway reads which models a gateway would serve, and looks for their keys.
+func (d doctor) examineGateway() []examined {
+	const part = "gateway"
+	s, err := gateway.Read(d.app.config)
+	switch {
+	case err != nil:
+		return []examined{d.app.out.failed(part, err)}
+	case len(s.Models)+len(s.Pass) == 0:
+		return nil
+	}
+	found := examined{Part: part, State: partOK, Found: "it serves " + strings.Join(append(s.Names(operatorsModels), s.Pass...), ", ")}
+	for i := range s.Models {
+		if name := s.Models[i].At.KeyEnv; name != "" && d.app.Getenv(name) == "" {
+			found.State, found.Fix = partWarn, "set "+name+", which has the key of "+s.Models[i].Name+", for the server"
+		}
+	}
+	return []examined{found}
 }
 
 // failed is a part that an error prevents from working, and problem one whose error came from

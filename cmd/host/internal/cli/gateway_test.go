@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/gateway/gatewaytest"
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
-// askModel asks a server's gateway, and returns the status and the answer.
-func (s *serving) askModel(path, token, body string) (int, string) {
+// askModel asks a server's gateway with more headers, and returns the status and the answer.
+func (s *serving) askModel(path, token, body string, header ...string) (int, string) {
 	s.t.Helper()
 	method := "POST"
 	if body == "" {
@@ -24,6 +30,9 @@ func (s *serving) askModel(path, token, body string) (int, string) {
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		r.Header.Set("X-Api-Key", token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
 	}
 	own := &http.Transport{DisableKeepAlives: true}
 	a, err := own.RoundTrip(r)
@@ -116,6 +125,53 @@ func TestGateway_Serves(t *testing.T) {
 	}
 }
 
+// TestGateway_ClientCredentials go to the upstream of the model that takes them and nowhere else, and stay there.
+func TestGateway_ClientCredentials(t *testing.T) {
+	w, up := modelWorld(t, "models:\n  own: {upstream: {credentials: client}}\n  coder: {}\n")
+	token := w.parsed(exitPassed, "token new agent --namespace team --scope model --json")["token"].(string)
+	const own = "Bearer subscription-0123456789abcdef"
+	s := w.serve()
+	for _, c := range []struct {
+		what, model string
+		header      []string
+		status      int
+		sent        string // as Authorization, "" if nothing is sent
+	}{
+		{"its own", "own", []string{"Reflectory-Token", token, "Authorization", own}, 200, own},
+		{"for another model", "coder", []string{"Reflectory-Token", token, "Authorization", own}, 200, "Bearer " + w.env["LLM_KEY"]},
+		{"no token", "own", []string{"Authorization", own}, 401, ""},
+		{"the token in its place", "own", []string{"Authorization", "Bearer " + token}, 401, ""},
+		{"another's token", "own", []string{"Reflectory-Token", "rfl_wrong", "Authorization", own}, 401, ""},
+	} {
+		before := len(up.Requests())
+		status, got := s.askModel(chatPath, "", chatOf(c.model), c.header...)
+		if status != c.status || strings.Contains(got, "subscription") {
+			t.Errorf("%s: %d %s", c.what, status, got)
+		}
+		sent := ""
+		for _, r := range up.Requests()[before:] {
+			sent += r.Header.Get("Authorization")
+		}
+		if sent != c.sent {
+			t.Errorf("%s: %q is sent", c.what, sent)
+		}
+	}
+	s.stop()
+	err := filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte("subscription-0123")) {
+			t.Errorf("%s has the client's key", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestGateway_WithoutAFile serves the model of settings.llm, and says where.
 func TestGateway_WithoutAFile(t *testing.T) {
 	w, _ := modelWorld(t, "")
@@ -151,5 +207,76 @@ func TestGateway_BudgetsOutliveTheServer(t *testing.T) {
 	}
 	if len(up.Requests()) == 0 {
 		t.Error("nothing was asked")
+	}
+}
+
+// TestGateway_Workflow: a workflow is a model of every shape, whole and as a stream, and its run is the token's.
+func TestGateway_Workflow(t *testing.T) {
+	coretest.Long(t)
+	w, _ := modelWorld(t, "models:\n  echo: {workflow: echo.yaml, budget: {tokens: 1000}}\n  wrong: {workflow: wrong.yaml}\n")
+	w.env["REFLECTORY_LOCK"] = installPlugins(t, filepath.Join(w.dir, "plugins"))
+	w.file("echo.yaml", "nodes:\n  - {name: seen, action: memory.observe, with: {content: 'asked: {{ state.input }}'}}\n  - {name: a, action: lua.run, with: {code: \"return {said = 'You said ' .. state.input}\"}}\n")
+	w.file("wrong.yaml", "nodes: [{name: a, action: lua.run, with: {code: \"error('no')\"}}]\n")
+	token := w.parsed(exitPassed, "token new agent --namespace team --scope model")["token"].(string)
+	each := w.parsed(exitPassed, "token new agent --namespace team --scope model --budget tokens=5/request")["token"].(string)
+	s := w.serve()
+	const answer = `{\"said\":\"You said Hi ä\"}`
+	for n, c := range []struct{ path, body, token, want string }{
+		{chatPath, `{"model":"echo","messages":[{"role":"user","content":"Hi ä"}]}`, token, answer},
+		{chatPath, `{"model":"echo","stream":true,"messages":[{"role":"user","content":"Hi ä"}]}`, token, answer},
+		{chatPath, `{"model":"echo","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"Hi ä"}]}`, token, `"usage":{`},
+		{"/openai/v1/responses", `{"model":"echo","input":"Hi ä"}`, token, answer},
+		{"/openai/v1/responses", `{"model":"echo","input":"Hi ä","stream":true}`, token, answer},
+		{"/anthropic/v1/messages", `{"model":"echo","max_tokens":9,"messages":[{"role":"assistant","content":"x"},{"role":"user","content":"Hi ä"}]}`, token, answer},
+		{"/anthropic/v1/messages", `{"model":"echo","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi ä"}]}`, token, answer},
+		{"/anthropic/v1/messages/count_tokens", `{"model":"echo","messages":[{"role":"user","content":"Hi"}]}`, token, "not_found_error"},
+		{"/openai/v1/responses", `{"model":"echo","input":"Hi","previous_response_id":"resp_1"}`, token, "keeps no responses"},
+		{chatPath, chatOf("wrong"), token, "run_failed"},
+		{chatPath, chatOf("echo"), each, "budget_per_request"},
+	} {
+		if _, got := s.askModel(c.path, c.token, c.body); !strings.Contains(got, c.want) || strings.HasPrefix(got, "data: ") && !strings.HasSuffix(got, "data: [DONE]\n\n") {
+			t.Errorf("%d: %s; want %s", n, got, c.want)
+		}
+	}
+	var runs, memories struct{ Items []map[string]any }
+	for what, into := range map[string]any{"runs list --namespace team": &runs, "memory list --namespace team": &memories} {
+		out, _ := w.line(exitPassed, "", what+" --json")
+		if err := json.Unmarshal([]byte(out), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(runs.Items) != 8 || len(memories.Items) != 7 || runs.Items[7]["workflow"] != "echo" {
+		t.Errorf("%d runs %v, %d memories", len(runs.Items), runs.Items[0], len(memories.Items))
+	}
+}
+
+// TestGateway_IsSeen by status, doctor and completion.
+func TestGateway_IsSeen(t *testing.T) {
+	w, _ := modelWorld(t, "models:\n  coder: {}\n  other: {}\n")
+	s := w.serve()
+	models := func() any { return w.parsed(exitPassed, "status")["server"].(map[string]any)["models"] }
+	if got := fmt.Sprint(models()); got != "[coder other]" {
+		t.Error(got)
+	}
+	w.file("gateway.yaml", "models:\n  other: {}\n")
+	if got := fmt.Sprint(models()); got != "[other]" {
+		t.Errorf("after a change: %s", got)
+	}
+	s.stop()
+	out, _ := w.ok("doctor")
+	wantIn(t, out, "gateway", "it serves other")
+	delete(w.env, "LLM_KEY")
+	out, _ = w.ok("doctor")
+	wantIn(t, out, "set LLM_KEY")
+	if out, _ := w.ok("__complete", "token", "new", "x", "--model", ""); !strings.HasPrefix(out, "other\n") {
+		t.Error(out)
+	}
+	w.file("gateway.yaml", "models: 5\n")
+	code, out, _ := w.run(t.Context(), "doctor")
+	if wantIn(t, out, "models must be a mapping"); code == exitPassed {
+		t.Error("doctor passes")
+	}
+	if out, _ := w.ok("config", "schema", "gateway"); !strings.Contains(out, `"requests_per_minute"`) {
+		t.Error(out)
 	}
 }

@@ -20,8 +20,8 @@ func memoryFeedbackCommand(a *App) *cobra.Command {
 began), and which of its memories were used: with --used, or with the reply, which shows
 them. A memory that was returned but not used
 counts as a miss. A turn has one feedback: a second one changes nothing and shows the
-first, unless its source is better: user is better than tool, and tool is better than
-text. In that case, the turn's credit is withdrawn and assigned again.`,
+first, unless its source is better: user is better than tool, tool is better than
+text, and text is better than inferred. In that case, the turn's credit is withdrawn and assigned again.`,
 		Example:   "  reflectory memory feedback --session s1 --turn 1 --outcome success --used build-notes",
 		Operation: "memory_feedback", In: r,
 		Prepare: func(*cobra.Command, []string) error {
@@ -43,7 +43,7 @@ text. In that case, the turn's credit is withdrawn and assigned again.`,
 	c.Flags().StringVar(&r.CorrectiveAction, "corrective-action", "", "what was or should be done about it")
 	c.Flags().StringVar(&r.NextTurnHint, "next-turn-hint", "", "what the prompt of the session's next turn should say")
 	c.Flags().StringVar(&r.Summary, "summary", "", "what the prompts of later turns should say about this one")
-	c.Flags().StringVar(&r.Source, "source", "", "the source of the outcome: user, tool or text (default text)")
+	c.Flags().StringVar(&r.Source, "source", "", "the source of the outcome: user, tool, text or inferred (default text)")
 	required(c, "session")
 	required(c, "turn")
 	required(c, "outcome")

@@ -37,8 +37,9 @@ With --json, each part is an object of its own; later versions add to them:
   sandbox   mode, refuses, holds and the parts, as plugin inspect has them
   programs  allow: the programs that plugins may have run; missing: what this
             system can't bound; refused: whether they are therefore refused
-  server    url, listen, beyond, encryption and auth of a server, where one has the
-            store open; auth is none where it asks for no credentials
+  server    url, listen, beyond, encryption, auth and models of a server, where one has
+            the store open; auth is none where it asks for no credentials, and models
+            are those of its gateway
   wasm      folder, code_bytes, module_bytes, verdicts, verdict_bytes,
             verdict_limit_bytes
 Store, plugins and wasm have problem, {code, message, hint?, try?, details?}, if
@@ -102,9 +103,13 @@ func printStatus(out *output, s *host.Status) error {
 		{"wasm cache", wasmLine(s.WASM)},
 	})
 	if s.Server != nil {
-		out.printSection("server", [][2]string{
+		rows := [][2]string{
 			{"url", s.Server.URL}, {"listen", s.Server.Listen}, {"encryption", string(s.Server.Encryption)}, {"credentials", authLine(s.Server.Auth)},
-		})
+		}
+		if len(s.Server.Models) > 0 {
+			rows = append(rows, [2]string{"models", strings.Join(s.Server.Models, ", ")})
+		}
+		out.printSection("server", rows)
 	}
 	if s.Problem != nil {
 		out.printSection("host", [][2]string{{"problem", s.Problem.Message}, {"hint", out.hint(s.Problem)}})

@@ -152,26 +152,20 @@ func chatCall(v node) gateway.Call {
 }
 
 // whole implements [shape].
-func (chat) whole(_ *request, reply node) (string, []gateway.Call) {
-	return reply.get("id").str(), chatCalls(reply.get("choices").first().get("message", "tool_calls"))
+func (chat) whole(_ *request, reply node) ([]string, []gateway.Call) {
+	return nil, chatCalls(reply.get("choices").first().get("message", "tool_calls"))
 }
 
 // events implements [shape].
 func (chat) events(*request) eventReader { return &chatEvents{} }
 
-type chatEvents struct {
-	reply string
-	list  callList
-}
+type chatEvents struct{ list callList }
 
-func (c *chatEvents) id() string            { return c.reply }
+func (*chatEvents) ids() []string           { return nil }
 func (c *chatEvents) calls() []gateway.Call { return c.list.calls() }
 
 // add implements [eventReader].
 func (c *chatEvents) add(e event, v node) kind {
-	if c.reply == "" {
-		c.reply = v.get("id").str()
-	}
 	choices := v.get("choices")
 	choice := choices.first()
 	delta := choice.get("delta")

@@ -132,7 +132,7 @@ func (x *exchange) Ask(ctx context.Context, a *gateway.Attempt) (*gateway.Reply,
 	if hold != gateway.HoldNothing && x.request.Stream {
 		x.keepAlive(t)
 	}
-	return x.readStream(t, hold, up.read)
+	return x.readStream(t, hold, up.read, a.Whole)
 }
 
 // readWhole reads a reply that isn't a stream. One that can't be read counts as cut: it is passed on, and not
@@ -150,7 +150,7 @@ func (x *exchange) readWhole(t *attempt, body io.Reader) (*gateway.Reply, error)
 		reply = replyOf(read)
 	}
 	if v := valid(t.body); v.is('{') {
-		reply.ID, reply.Calls = x.shape.whole(x.request, v)
+		reply.IDs, reply.Calls = x.shape.whole(x.request, v)
 	}
 	return reply, nil
 }
@@ -198,8 +198,9 @@ func (r *reading) add(e event) (k kind, text string) {
 	return k, text
 }
 
-// readStream reads a stream, and sends on what isn't held.
-func (x *exchange) readStream(t *attempt, hold gateway.Hold, body io.Reader) (*gateway.Reply, error) {
+// readStream reads a stream, and sends on what isn't held. It calls whole before the end of a reply reaches the client
+// that way.
+func (x *exchange) readStream(t *attempt, hold gateway.Hold, body io.Reader, whole func(*gateway.Reply)) (*gateway.Reply, error) {
 	r := &reading{events: x.shape.events(x.request)}
 	r.Protocol = x.shape.protocol()
 	added := x.request.usage.text != nil
@@ -207,6 +208,14 @@ func (x *exchange) readStream(t *attempt, hold gateway.Hold, body io.Reader) (*g
 	var split splitter
 	each := func(e event) error {
 		k, text := r.add(e)
+		if t.direct || hold == gateway.HoldCalls && k != calling {
+			x.shown.WriteString(text)
+			if whole != nil && (r.done || r.Finished()) {
+				text, _ := modeltext.Split(x.shown.String())
+				whole(&gateway.Reply{IDs: r.events.ids(), Text: text, Calls: r.events.calls()})
+				whole = nil
+			}
+		}
 		switch {
 		case added && k == counting: // only the gateway asked for it
 			return nil
@@ -222,7 +231,6 @@ func (x *exchange) readStream(t *attempt, hold gateway.Hold, body io.Reader) (*g
 			}
 			return nil
 		}
-		x.shown.WriteString(text)
 		return x.show(t)
 	}
 	buffer := make([]byte, 32<<10)
@@ -231,13 +239,13 @@ func (x *exchange) readStream(t *attempt, hold gateway.Hold, body io.Reader) (*g
 		if limit := x.hold(n); limit != nil {
 			return nil, limit
 		}
+		if err := split.add(buffer[:n], each); err != nil {
+			return nil, err
+		}
 		if n > 0 && t.direct && !added {
 			if err := x.write(t, buffer[:n]); err != nil {
 				return nil, err
 			}
-		}
-		if err := split.add(buffer[:n], each); err != nil {
-			return nil, err
 		}
 		if err == nil {
 			continue
@@ -262,7 +270,7 @@ func (x *exchange) readStream(t *attempt, hold gateway.Hold, body io.Reader) (*g
 // replyOf is what a stream says.
 func (x *exchange) replyOf(t *attempt, r *reading) *gateway.Reply {
 	reply := replyOf(r.Reply())
-	reply.ID, reply.Calls = r.events.id(), r.events.calls()
+	reply.IDs, reply.Calls = r.events.ids(), r.events.calls()
 	if t.broken || r.lost || !r.Finished() && !(r.done && r.Began()) {
 		reply.Finish = gateway.Cut
 	}

@@ -43,10 +43,10 @@ func TestReply_PassesAsItIs(t *testing.T) {
 				if name == "chat" && stream == "" {
 					text = "" // of a message with calls the script has none
 				}
-				want2 := &core.Reply{ID: reply.ID, Text: text, Finish: finish, Usage: usage, Calls: []core.Call{
+				want2 := &core.Reply{IDs: reply.IDs, Text: text, Finish: finish, Usage: usage, Calls: []core.Call{
 					{ID: "c2", Name: "read", Arguments: `{"path":"ä.go"}`}, {ID: "c3", Name: "list", Arguments: `{}`},
 				}}
-				if diff := cmp.Diff(want2, reply); diff != "" || reply.ID == "" {
+				if diff := cmp.Diff(want2, reply); diff != "" || (len(reply.IDs) == 5) != (name == "responses") {
 					t.Errorf("reply (-want +got):\n%s", diff)
 				}
 				for header, want := range map[string]string{"Reflectory-Run": "run-1", "Reflectory-Session": "s-1", "Reflectory-Turn": "2", "Reflectory-Snapshot": "snap-1"} {

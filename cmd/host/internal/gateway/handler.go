@@ -43,6 +43,8 @@ type Model struct {
 	Endpoint Endpoint
 	// Serve decides what is asked and what is answered. The caller is in the context.
 	Serve func(context.Context, *gateway.Request, gateway.Upstream) (*gateway.Outcome, error)
+	// Answer answers instead of an endpoint, in every family's shape; nil for a model that has one.
+	Answer func(context.Context, *gateway.Request) (*Answer, error)
 }
 
 // Models are the models of the gateway. The caller is in the context.
@@ -171,11 +173,18 @@ func (h *Handler) ask(w http.ResponseWriter, r *http.Request, s shape, body []by
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(model.Endpoint.Families, s.family()) {
-		return wrongShape(req.Model, &model.Endpoint)
-	}
 	x := &exchange{handler: h, client: r, w: w, shape: s, request: req, model: model, attempts: map[int]*attempt{}}
-	if path, count := strings.CutPrefix(r.URL.Path, AnthropicPath); count && path != s.path() {
+	path, count := strings.CutPrefix(r.URL.Path, AnthropicPath)
+	count = count && path != s.path()
+	switch {
+	case model.Answer != nil && count:
+		return sdk.Errorf(sdk.NotFound, "path_unknown", "%s is no model that counts tokens", cut(req.Model))
+	case model.Answer != nil:
+		x.model = &Model{Serve: x.answer, Answer: model.Answer}
+		return x.serve()
+	case !slices.Contains(model.Endpoint.Families, s.family()):
+		return wrongShape(req.Model, &model.Endpoint)
+	case count:
 		return x.pass(path)
 	}
 	return x.serve()

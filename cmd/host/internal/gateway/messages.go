@@ -114,13 +114,13 @@ func (r *request) blockCall(block node) gateway.Call {
 }
 
 // whole implements [shape].
-func (messages) whole(r *request, reply node) (id string, calls []gateway.Call) {
+func (messages) whole(r *request, reply node) (_ []string, calls []gateway.Call) {
 	for block := range reply.get("content").elements() {
 		if block.get("type").str() == "tool_use" {
 			calls = append(calls, r.blockCall(block))
 		}
 	}
-	return reply.get("id").str(), calls
+	return nil, calls
 }
 
 // events implements [shape].
@@ -130,23 +130,19 @@ func (messages) events(r *request) eventReader {
 
 type messageEvents struct {
 	request *request
-	reply   string
 	list    callList
 	// blocks are the calls of the blocks that are open, by the index as it is written.
 	blocks map[string]int
 }
 
-func (m *messageEvents) id() string            { return m.reply }
+func (*messageEvents) ids() []string           { return nil }
 func (m *messageEvents) calls() []gateway.Call { return m.list.calls() }
 
 // add implements [eventReader].
 func (m *messageEvents) add(_ event, v node) kind {
 	index := string(v.get("index").raw())
 	switch v.get("type").str() {
-	case "message_start":
-		m.reply = v.get("message", "id").str()
-		return opening
-	case "", "ping":
+	case "", "ping", "message_start":
 		return opening
 	case "content_block_start":
 		block := v.get("content_block")

@@ -271,8 +271,22 @@ func TestRequest_SessionThatTheClientNames(t *testing.T) {
 		}
 	}
 	r := parsed(t, "responses", `{"model":"m","previous_response_id":"resp_1","input":[{"type":"item_reference","id":"msg_1"},{"role":"user","content":"x"}]}`)
-	if r.Previous != "resp_1" || len(r.Messages) != 1 {
-		t.Errorf("previous %q, %d messages", r.Previous, len(r.Messages))
+	if r.Previous != "resp_1" || len(r.Messages) != 1 || fmt.Sprint(r.Refers) != "[resp_1 msg_1]" {
+		t.Errorf("previous %q, %d messages, refers to %v", r.Previous, len(r.Messages), r.Refers)
+	}
+	for body, want := range map[string]string{
+		`"conversation":"conv_1","input":"x"`:                                             "[conv_1]",
+		`"conversation":{"id":"conv_1"},"input":"x"`:                                      "[conv_1]",
+		`"input":[{"id":"msg_1"}]`:                                                        "[msg_1]",
+		`"input":[{"type":null,"id":"msg_1"}]`:                                            "[msg_1]",
+		`"input":[{"type":"reasoning","id":"rs_1"}]`:                                      "[rs_1]",
+		`"input":[{"role":"user","id":"x","content":"x"}]`:                                "[]",
+		`"input":[{"type":"reasoning","id":"rs_1","encrypted_content":"x"}]`:              "[]",
+		`"input":[{"type":"item_reference","id":"a"},{"type":"item_reference","id":"b"}]`: "[a b]",
+	} {
+		if r := parsed(t, "responses", `{"model":"m",`+body+`}`); fmt.Sprint(r.Refers) != want || r.Previous != "" && r.Previous != r.Refers[0] {
+			t.Errorf("%s: previous %q, refers to %v, want %s", body, r.Previous, r.Refers, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,12 @@ func (responses) read(r *request, top node) error {
 			WithHint("leave background out, and stream the reply").WithDetail("pointer", "/background")
 	}
 	r.Previous, r.Session = top.get("previous_response_id").str(), sessionIn(top)
+	conversation := top.get("conversation")
+	for _, id := range []string{r.Previous, conversation.str(), conversation.get("id").str()} {
+		if id != "" {
+			r.Refers = append(r.Refers, id)
+		}
+	}
 	var is bool
 	if r.system, is = memberSlot(top, "instructions"); !is {
 		return invalid("/instructions", "instructions is not a text")
@@ -76,10 +83,13 @@ func readItems(r *request, input node) error {
 		}
 		m := gateway.Message{Canonical: canonicalMessage(v)}
 		switch {
-		case kind == "item_reference":
-			r.Previous = cmp.Or(r.Previous, v.get("id").str())
+		case kind == "item_reference" || kind == "" && role == "":
+			r.Previous, r.Refers = cmp.Or(r.Previous, v.get("id").str()), append(r.Refers, v.get("id").str())
 			continue
 		case kind == "reasoning":
+			if id := v.get("id").str(); id != "" && v.get("encrypted_content").str() == "" { // the upstream has its text
+				r.Refers = append(r.Refers, id)
+			}
 			continue
 		case role == "system" || role == "developer":
 			if before {
@@ -145,33 +155,45 @@ func itemCall(v node) (gateway.Call, bool) {
 }
 
 // whole implements [shape].
-func (responses) whole(_ *request, reply node) (id string, calls []gateway.Call) {
+func (responses) whole(_ *request, reply node) (ids []string, calls []gateway.Call) {
+	ids = addID(nil, reply)
 	for v := range reply.get("output").elements() {
+		ids = addID(ids, v)
 		if call, is := itemCall(v); is {
 			calls = append(calls, call)
 		}
 	}
-	return reply.get("id").str(), calls
+	return ids, calls
+}
+
+// addID adds the id of a reply or an item, by which a later request may refer to it.
+func addID(ids []string, of node) []string {
+	id := of.get("id").str()
+	if id == "" || len(id) > maxSession || len(ids) > maxCalls || slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
 }
 
 // events implements [shape].
 func (responses) events(*request) eventReader { return &responseEvents{} }
 
 type responseEvents struct {
-	reply string
+	names []string
 	list  []gateway.Call
 }
 
-func (r *responseEvents) id() string            { return r.reply }
+func (r *responseEvents) ids() []string         { return r.names }
 func (r *responseEvents) calls() []gateway.Call { return r.list }
 
 // add implements [eventReader]. A call is read where its item is done. A thought is the beginning of the item
 // behind it, without which no upstream takes it back: it waits until that begins.
 func (r *responseEvents) add(_ event, v node) kind {
 	item := v.get("item")
+	r.names = addID(r.names, item)
 	switch name := v.get("type").str(); {
 	case name == "response.created", name == "response.in_progress", name == "response.queued":
-		r.reply = cmp.Or(r.reply, v.get("response", "id").str())
+		r.names = addID(r.names, v.get("response"))
 		return opening
 	case name == "" || strings.HasPrefix(name, "response.reasoning"), item.get("type").str() == "reasoning":
 		return opening
@@ -185,9 +207,9 @@ func (r *responseEvents) add(_ event, v node) kind {
 		}
 		return calling
 	case name == "response.completed" || name == "response.incomplete":
-		r.reply = cmp.Or(r.reply, v.get("response", "id").str())
-		if len(r.list) == 0 { // of an upstream that sends no items
-			_, r.list = responses{}.whole(nil, v.get("response"))
+		ids, calls := responses{}.whole(nil, v.get("response"))
+		if len(r.names) < 2 && len(r.list) == 0 { // of an upstream that sends no items
+			r.names, r.list = ids, calls
 		}
 	}
 	return visible

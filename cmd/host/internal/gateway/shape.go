@@ -13,8 +13,8 @@ type shape interface {
 	protocol() modeltext.Protocol
 	// read fills a request from its object.
 	read(r *request, top node) error
-	// whole reads the calls and the id of a whole reply.
-	whole(r *request, reply node) (id string, calls []gateway.Call)
+	// whole reads the calls and the ids of a whole reply.
+	whole(r *request, reply node) (ids []string, calls []gateway.Call)
 	// events begins to read a stream.
 	events(r *request) eventReader
 	// splice makes the end of a stream whose beginning is another attempt's: the calls of the accepted
@@ -23,6 +23,8 @@ type shape interface {
 	splice(shown, all []event) []byte
 	// fault is an event that ends a stream with an error.
 	fault(f *fault) []byte
+	// made is a reply, or a stream of one, that no upstream sent.
+	made(r *request, a *Answer) []byte
 	// idle is what a held stream sends so that nobody takes it for a dead one.
 	idle() string
 }
@@ -32,7 +34,7 @@ type eventReader interface {
 	// add reads an event's JSON, and returns what it is for the client. v doesn't exist if the data
 	// isn't JSON.
 	add(e event, v node) kind
-	id() string
+	ids() []string
 	calls() []gateway.Call
 }
 

@@ -81,6 +81,13 @@ func (u *Upstream) Requests() []Request {
 	return append([]Request(nil), u.requests...)
 }
 
+// Set begins another script, and counts from the beginning.
+func (u *Upstream) Set(script ...Reply) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.script, u.count = script, 0
+}
+
 // Then adds replies to the script.
 func (u *Upstream) Then(script ...Reply) {
 	u.mu.Lock()
