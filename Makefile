@@ -110,7 +110,7 @@ install: build
 	$(CURDIR)/.ci/man bin/reflectory "$(PREFIX)/share/man/man1"
 	@"$(PREFIX)/bin/reflectory" --version
 
-# What a release is: its version, its time (of the commit), the architecture, where it will be
+# What a release is: its version, its time (of the commit), its architectures, where it will be
 # downloaded from, and the ed25519 key that signs its checksums (none: unsigned).
 VERSION ?= $(shell sed -n 's/^var version = "\(.*\)"/\1/p' cmd/host/internal/cli/version.go)
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
@@ -119,7 +119,9 @@ RELEASE_URL ?= https://github.com/reflectory/reflectory/releases/download/v$(VER
 RELEASE_KEY ?=
 # The public key that verify-release of this program checks releases with, from a PEM file; none yet.
 RELEASE_PUBLIC ?= $(if $(wildcard deploy/release/key.pem),$(shell sed '/^-/d' deploy/release/key.pem))
-STAGE := bin/dist/stage
+# Where a release is put together, with a folder for each architecture.
+STAGES := bin/stage
+STAGE = $(STAGES)/$(ARCH)
 # Another architecture needs its C compiler and Lua (.ci/deps installs or names them), and a program
 # of this one to pin its plugins, whose own ones these would replace.
 CROSS = $(filter-out $(shell go env GOARCH),$(ARCH))
@@ -136,9 +138,19 @@ LINK_lua-eval := -linkmode external -extldflags "-static -lm -ldl"
 
 ## dist: a release in bin/dist: archives, .deb, image, .mcpb, installers, checksums (RELEASE_KEY=KEY.pem signs them), the same bytes each time
 .PHONY: dist
-dist: deps $(if $(CROSS),build)
+dist: deps
+	@rm -rf bin/dist $(STAGES)
+	@$(foreach a,$(ARCH),$(MAKE) --no-print-directory stage ARCH=$(a) &&) true
+	@go run ./.ci/dist -stage $(STAGES) -out bin/dist -version "$(VERSION)" -time $(SOURCE_DATE_EPOCH) -arch "$(ARCH)" -url "$(RELEASE_URL)" \
+		-modules "$$(go env GOMODCACHE)" -certificates /etc/ssl/certs/ca-certificates.crt $(if $(RELEASE_KEY),-key "$(RELEASE_KEY)" -public "$(RELEASE_PUBLIC)")
+	@rm -rf $(STAGES)
+	@cat bin/dist/SHA256SUMS
+
+# What the archive for one architecture holds.
+.PHONY: stage
+stage: $(if $(CROSS),build)
 	@$(if $(CROSS),.ci/deps $(ARCH),true)
-	@rm -rf bin/dist && mkdir -p $(STAGE)/completions
+	@mkdir -p $(STAGE)/completions
 	$(DIST_GO) CGO_ENABLED=0 go build -tags "$(TAGS)" -ldflags "-s -w -X github.com/reflectory/reflectory/cmd/host/internal/cli.version=$(VERSION) -X github.com/reflectory/reflectory/cmd/host/internal/cli.releaseKey=$(RELEASE_PUBLIC)" -o $(STAGE)/reflectory ./cmd/host
 	@$(foreach p,$(PLUGINS),$(call dist_plugin,$(p)) &&) true
 	@$(DIST_PROGRAM) completion bash >$(STAGE)/completions/reflectory.bash
@@ -148,15 +160,11 @@ dist: deps $(if $(CROSS),build)
 	@cp LICENSE README.md SECURITY.md deploy/release/reflectory.service deploy/release/reflectory.sysusers deploy/release/reflectory.yaml $(STAGE)/
 	@cp "$$(go env GOROOT)/LICENSE" $(STAGE)/LICENSE.go
 	@$(if $(filter lua-eval,$(PLUGINS)),cp /usr/share/doc/liblua5.4-dev/copyright $(STAGE)/LICENSE.lua && cp /usr/share/doc/libc6-dev/copyright $(STAGE)/LICENSE.libc,true)
-	@go run ./.ci/dist -stage $(STAGE) -out bin/dist -version "$(VERSION)" -time $(SOURCE_DATE_EPOCH) -arch $(ARCH) -url "$(RELEASE_URL)" \
-		-modules "$$(go env GOMODCACHE)" -certificates /etc/ssl/certs/ca-certificates.crt $(if $(RELEASE_KEY),-key "$(RELEASE_KEY)")
-	@rm -rf $(STAGE)
-	@cat bin/dist/SHA256SUMS
 
 ## test-dist: what make dist made in an empty root, one with busybox and a small Debian, as root and as another user, offline (needs root)
 .PHONY: test-dist
 test-dist: dist
-	@.ci/empty-root bin/dist "$(VERSION)" "$(ARCH)"
+	@.ci/empty-root bin/dist "$(VERSION)" "$(filter $(shell go env GOARCH),$(ARCH))"
 
 define dist_plugin
 mkdir -p $(STAGE)/plugins/reflectory/$(1) && cp plugins/$(1)/plugin.yaml $(STAGE)/plugins/reflectory/$(1)/ && \

@@ -1,15 +1,16 @@
 // Command dist packs what make dist built into a release. The same files, version and time make
 // the same bytes, whatever the folder, its order, its owners and its dates.
 //
-//	go run ./.ci/dist -stage DIR -out DIR -version V -time SECONDS [-arch amd64] [-key KEY.pem]
+//	go run ./.ci/dist -stage DIR -out DIR -version V -time SECONDS [-arch "amd64 arm64"] [-key KEY.pem -public BASE64]
 //
-// The stage holds what the archive holds: the program, plugins/ and texts.
+// The stage has a folder for each architecture with what its archive holds: the program, plugins/ and texts.
 package main
 
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -24,7 +25,10 @@ import (
 
 // release is what all parts of a release have in common.
 type release struct {
-	version, arch, out string
+	version, out string
+	// arch is the architecture that is packed, and digests are the archives' SHA-256 by architecture.
+	arch    string
+	digests map[string]string
 	// deploy is the folder of the templates.
 	deploy string
 	// url is where the release's files are downloaded from.
@@ -49,15 +53,16 @@ func main() {
 }
 
 func run(args []string) error {
-	r := &release{}
+	r := &release{digests: map[string]string{}}
 	flags := flag.NewFlagSet("dist", flag.ContinueOnError)
-	stage := flags.String("stage", "", "the folder with what an archive holds")
+	stage := flags.String("stage", "", "the folder with a folder for each architecture")
+	archs := flags.String("arch", "amd64", "the architectures, as Go names them, with spaces between them")
 	seconds := flags.Int64("time", 0, "the time of the commit, in seconds since 1970")
 	keyFile := flags.String("key", "", "an ed25519 private key in PEM, which signs SHA256SUMS")
+	public := flags.String("public", "", "the public key that the program checks releases with, in base64")
 	certificates := flags.String("certificates", "", "a file with the certificates of authorities, for the image")
 	flags.StringVar(&r.out, "out", "", "the folder for the release")
 	flags.StringVar(&r.version, "version", "", "the version, such as 0.1.0")
-	flags.StringVar(&r.arch, "arch", "amd64", "the architecture, as Go names it")
 	flags.StringVar(&r.deploy, "deploy", "deploy", "the folder of the templates")
 	flags.StringVar(&r.url, "url", "", "where the files of the release are downloaded from")
 	flags.StringVar(&r.modules, "modules", "", "the folder with the sources of modules, for their licences")
@@ -70,7 +75,7 @@ func run(args []string) error {
 	r.time = time.Unix(*seconds, 0).UTC()
 	var err error
 	if *keyFile != "" {
-		if r.key, err = readKey(*keyFile); err != nil {
+		if r.key, err = readKey(*keyFile, *public); err != nil {
 			return err
 		}
 	}
@@ -79,14 +84,22 @@ func run(args []string) error {
 			return err
 		}
 	}
-	files, err := readTree(*stage)
-	if err != nil {
+	for _, r.arch = range strings.Fields(*archs) {
+		files, err := readTree(filepath.Join(*stage, r.arch))
+		if err != nil {
+			return err
+		}
+		if err := r.pack(files); err != nil {
+			return err
+		}
+	}
+	if err := r.installers(); err != nil {
 		return err
 	}
-	return r.pack(files)
+	return r.sums()
 }
 
-// pack writes all parts of the release.
+// pack writes what the release has for an architecture.
 func (r *release) pack(files []file) error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
@@ -109,7 +122,11 @@ func (r *release) pack(files []file) error {
 		name  string
 		files []file
 	}{{name, files}, {name + "-without-plugins", bare}} {
-		if err := r.write(a.name+".tar.gz", gzipped(r.tar(a.name+"/", a.files))); err != nil {
+		data := gzipped(r.tar(a.name+"/", a.files))
+		if a.name == name {
+			r.digests[r.arch] = digest(data)
+		}
+		if err := r.write(a.name+".tar.gz", data); err != nil {
 			return err
 		}
 	}
@@ -122,13 +139,7 @@ func (r *release) pack(files []file) error {
 	if err := r.write(name+".mcpb", r.mcpb(files)); err != nil {
 		return err
 	}
-	if err := r.write(name+".spdx.json", sbom); err != nil {
-		return err
-	}
-	if err := r.installers(name + ".tar.gz"); err != nil {
-		return err
-	}
-	return r.sums()
+	return r.write(name+".spdx.json", sbom)
 }
 
 // write writes a file of the release, which the list of checksums has.
@@ -145,13 +156,10 @@ func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(file, data, mode)
 }
 
-// installers fills in the templates of what downloads the archive: each knows its checksum.
-func (r *release) installers(archive string) error {
-	data, err := os.ReadFile(filepath.Join(r.out, archive))
-	if err != nil {
-		return err
-	}
-	fill := strings.NewReplacer("@VERSION@", r.version, "@ARCH@", r.arch, "@URL@", r.url, "@ARCHIVE@", archive, "@SHA256@", digest(data))
+// installers fills in the templates of what downloads an archive: each knows the archives' checksums, "" of
+// an architecture that the release isn't for.
+func (r *release) installers() error {
+	fill := strings.NewReplacer("@VERSION@", r.version, "@URL@", r.url, "@AMD64@", r.digests["amd64"], "@ARM64@", r.digests["arm64"])
 	for _, name := range []string{"install.sh", "reflectory.py", "npm/package.json", "npm/reflectory.js", "server.json"} {
 		text, err := os.ReadFile(filepath.Join(r.deploy, "release", filepath.FromSlash(name)))
 		if err != nil {
@@ -186,8 +194,9 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readKey never shows what the file contains in an error.
-func readKey(file string) (ed25519.PrivateKey, error) {
+// readKey reads the key of releases, whose public part is in the program. It never shows what the file
+// contains in an error.
+func readKey(file, public string) (ed25519.PrivateKey, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -195,7 +204,11 @@ func readKey(file string) (ed25519.PrivateKey, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		if parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
 			if key, ok := parsed.(ed25519.PrivateKey); ok {
-				return key, nil
+				der, err := x509.MarshalPKIXPublicKey(key.Public())
+				if err == nil && base64.StdEncoding.EncodeToString(der) != public {
+					err = fmt.Errorf("the program checks releases with another key than %[1]s: openssl pkey -in %[1]s -pubout -out deploy/release/key.pem", file)
+				}
+				return key, err
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -33,7 +34,8 @@ const archive = "reflectory-1.2.3-linux-" + runtime.GOARCH + ".tar.gz"
 // stage writes what a release is packed from. Its program is a script, but for one test.
 func stage(t *testing.T, modified time.Time, mode os.FileMode) string {
 	t.Helper()
-	dir := t.TempDir()
+	root := t.TempDir()
+	dir := filepath.Join(root, runtime.GOARCH)
 	for name, text := range map[string]string{
 		"reflectory": "#!/bin/sh\necho reflectory 1.2.3 \"$@\"\n", "plugins/reflectory.lock": "{}\n",
 		"plugins/reflectory/lua-eval/lua-eval": "#!/bin/sh\n", "plugins/reflectory/lua-eval/plugin.yaml": "name: x\n",
@@ -52,7 +54,7 @@ func stage(t *testing.T, modified time.Time, mode os.FileMode) string {
 			t.Fatal(err)
 		}
 	}
-	return dir
+	return root
 }
 
 // pack packs a stage, and returns the folder of the release.
@@ -242,7 +244,12 @@ func TestChecksums_AreSigned(t *testing.T) {
 	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dir := pack(t, stage(t, time.Unix(1, 0), 0o600), "-key", key)
+	encoded, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := base64.StdEncoding.EncodeToString(encoded)
+	dir := pack(t, stage(t, time.Unix(1, 0), 0o600), "-key", key, "-public", known)
 	out := contents(t, dir)
 	if !ed25519.Verify(public, []byte(out["SHA256SUMS"]), []byte(out["SHA256SUMS.sig"])) {
 		t.Error("the signature isn't the key's")
@@ -252,10 +259,13 @@ func TestChecksums_AreSigned(t *testing.T) {
 	if text, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, text)
 	}
+	if _, err := readKey(key, "AAAA"); err == nil || !strings.Contains(err.Error(), "another key") {
+		t.Errorf("signed with a key that the program doesn't know: %v", err)
+	}
 	if err := os.WriteFile(key, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readKey(key); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := readKey(key, known); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 }
@@ -271,7 +281,7 @@ func TestSBOM_NamesTheModulesOfEachProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "reflectory"), text, 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, runtime.GOARCH, "reflectory"), text, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var list spdx
@@ -358,6 +368,28 @@ func TestInstallers_TakeOnlyTheReleasedBytes(t *testing.T) {
 					t.Errorf("%v, installed %v, left %v: %s", err, installed, left, text)
 				}
 			})
+		}
+	}
+}
+
+// TestInstallers_OfTwoArchitectures have the checksums of both, and say so if theirs isn't in the release.
+func TestInstallers_OfTwoArchitectures(t *testing.T) {
+	one := stage(t, time.Unix(1, 0), 0o600)
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	if err := os.CopyFS(filepath.Join(one, other), os.DirFS(filepath.Join(one, runtime.GOARCH))); err != nil {
+		t.Fatal(err)
+	}
+	both, foreign := pack(t, one, "-arch", "amd64 arm64"), pack(t, one, "-arch", other)
+	for how, in := range installers() {
+		for release, says := range map[string]string{both: "reflectory 1.2.3 --version\n", foreign: "this release isn't for "} {
+			home := t.TempDir()
+			server := httptest.NewServer(http.FileServer(http.Dir(release)))
+			defer server.Close()
+			c := in.command(release, home)
+			c.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "REFLECTORY_URL=" + server.URL}
+			if text, _ := c.CombinedOutput(); !strings.Contains(string(text), says) {
+				t.Errorf("%s: %s, want %q", how, text, says)
+			}
 		}
 	}
 }

@@ -1,22 +1,22 @@
 #!/bin/sh
-# Installs Reflectory @VERSION@ for linux/@ARCH@ into ~/.local, without root:
+# Installs Reflectory @VERSION@ for Linux into ~/.local, without root:
 #   REFLECTORY_PREFIX  another folder than ~/.local
 #   REFLECTORY_URL     where the archive is, if it isn't at @URL@
 # Nothing is unpacked unless its checksum is the one in this script.
 set -eu
 
-archive=@ARCHIVE@
-want=@SHA256@
 url=${REFLECTORY_URL:-@URL@}
 prefix=${REFLECTORY_PREFIX:-${HOME:?is not set: name a folder with REFLECTORY_PREFIX}/.local}
 
 fail() { echo "install.sh: $*" >&2; exit 1; }
 
-[ "$(uname -s)" = Linux ] || fail "this archive is for Linux"
-case "$(uname -m)/@ARCH@" in
-x86_64/amd64 | aarch64/arm64) ;;
-*) fail "this archive is for @ARCH@, and the machine is $(uname -m)" ;;
+case "$(uname -s) $(uname -m)" in
+"Linux x86_64") arch=amd64 want=@AMD64@ ;;
+"Linux aarch64") arch=arm64 want=@ARM64@ ;;
+*) want= ;;
 esac
+[ -n "$want" ] || fail "this release isn't for $(uname -s) on $(uname -m)"
+archive=reflectory-@VERSION@-linux-$arch.tar.gz
 
 mkdir -p "$prefix/lib" "$prefix/bin" || fail "can't write to $prefix: name another folder with REFLECTORY_PREFIX"
 new=$(mktemp -d "$prefix/lib/.reflectory.XXXXXX")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs Reflectory @VERSION@ on linux/@ARCH@: downloads its archive once, and checks its checksum.
+"""Runs Reflectory @VERSION@ on Linux: downloads its archive once, and checks its checksum.
 
 REFLECTORY_URL names where the archive is, if it isn't at the release's address.
 """
@@ -13,14 +13,17 @@ import tarfile
 import tempfile
 import urllib.request
 
-ARCHIVE = "@ARCHIVE@"
-SHA256 = "@SHA256@"
+ARCH, SHA256 = {"Linux x86_64": ("amd64", "@AMD64@"), "Linux aarch64": ("arm64", "@ARM64@")}.get(
+    f"{platform.system()} {platform.machine()}", ("", "")
+)
+ARCHIVE = f"reflectory-@VERSION@-linux-{ARCH}.tar.gz"
 URL = os.environ.get("REFLECTORY_URL", "@URL@")
 MAX_BYTES = 500 << 20
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def program():
+    if not SHA256:
+        sys.exit(f"reflectory: this release isn't for {platform.system()} on {platform.machine()}")
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     # The name has the checksum: another release never runs in place of this one.
     home = os.path.join(cache, "reflectory", SHA256)
@@ -39,8 +42,6 @@ def program():
 
 
 def download(folder):
-    if platform.system() != "Linux" or platform.machine() != MACHINES["@ARCH@"]:
-        sys.exit("reflectory: this release is for linux/@ARCH@")
     file = os.path.join(folder, ARCHIVE)
     try:
         with urllib.request.urlopen(URL + "/" + ARCHIVE, timeout=60) as answer:

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs Reflectory @VERSION@ on linux/@ARCH@: downloads its archive once, and checks its checksum.
+// Runs Reflectory @VERSION@ on Linux: downloads its archive once, and checks its checksum.
 // REFLECTORY_URL names where the archive is, if it isn't at the release's address.
 "use strict";
 
@@ -9,8 +9,8 @@ const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
 
-const archive = "@ARCHIVE@";
-const want = "@SHA256@";
+const [arch, want] = { "linux x64": ["amd64", "@AMD64@"], "linux arm64": ["arm64", "@ARM64@"] }[`${process.platform} ${process.arch}`] || [];
+const archive = `reflectory-@VERSION@-linux-${arch}.tar.gz`;
 const url = process.env.REFLECTORY_URL || "@URL@";
 
 function fail(message) {
@@ -19,6 +19,7 @@ function fail(message) {
 }
 
 async function program() {
+  if (!want) fail(`this release isn't for ${process.platform} on ${process.arch}`);
   const cache = process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache");
   // The name has the checksum: another release never runs in place of this one.
   const home = path.join(cache, "reflectory", want);
@@ -38,8 +39,6 @@ async function program() {
 }
 
 async function download(folder) {
-  if (process.platform !== "linux" || { x64: "amd64", arm64: "arm64" }[process.arch] !== "@ARCH@")
-    throw new Error("this release is for linux/@ARCH@");
   const answer = await fetch(url + "/" + archive);
   if (!answer.ok) throw new Error(`${url}/${archive}: ${answer.status}`);
   const data = Buffer.from(await answer.arrayBuffer());
