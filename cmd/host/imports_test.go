@@ -140,7 +140,7 @@ var imports = map[string][]string{
 	},
 	"core/host/gateway": {
 		"core", "core/conversation", "core/document", "core/host", "core/host/config", "core/plainfile", "core/rate", "core/share", "core/inject", "core/jsontext", "core/loop", "core/memory", "core/memory/text", "core/run",
-		"core/workflow", "core/workflow/action", "sdk",
+		"core/work", "core/workflow", "core/workflow/action", "sdk",
 	},
 	"core/host/memoryfile": {"core", "core/document", "core/jsontext", "core/plainfile", "sdk"},
 	"core/host/operation": {

@@ -52,6 +52,7 @@ func (x *exchange) loop(req *action.Request) *loop.Options {
 		},
 		Namespace: x.model.Namespace, Workflow: core.RequestPrefix + x.model.Name,
 		RunID: req.RunID, Visit: req.Visit, Node: req.Node, Recorder: req.Attempts, Clock: x.on.Config.Clock,
+		Observer: x.on.Config.Observe.Work,
 	}
 	if x.hold() != HoldNothing {
 		o.Policy = x.on.Policies

@@ -11,6 +11,7 @@ import (
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/core/loop"
+	"github.com/reflectory/reflectory/core/work"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
@@ -173,7 +174,9 @@ func (g *Gateway) Serve(ctx context.Context, caller core.Caller, model *Model, r
 		x.at, of.ID, of.State = nil, "", json.RawMessage("{}")
 		plan.Nodes = plan.Nodes[len(plan.Nodes)-1:]
 	}
-	err := runner.Run(ctx, plan, of, core.Progress{})
+	observed, end := on.Config.Observe.Work.Begin(ctx, work.Work{Kind: work.Run, Name: of.Workflow, RunID: of.ID, Namespace: of.Namespace})
+	err := runner.Run(observed, plan, of, core.Progress{})
+	end(work.Outcome{Err: err, Run: of})
 	if x.at != nil {
 		x.at.done()
 		x.answered(ctx)

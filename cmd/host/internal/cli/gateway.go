@@ -22,6 +22,9 @@ import (
 // operatorsModels is a caller who may ask every model.
 var operatorsModels = core.Caller{}
 
+// gatewayName is what the log calls its requests.
+const gatewayName = "gateway"
+
 // models are the models of a server, as the wire finds them for the context's caller.
 type models struct {
 	*gateway.Models
@@ -45,7 +48,7 @@ func gatewaySurface(a *App, h *host.Host, tokens httpapi.Tokens) (surface *httpa
 	m := &models{g.Models(served), h, a.Getenv}
 	a.serving.ServedModels = func() []string { return m.Settings().Names(operatorsModels) }
 	return &httpapi.Foreign{
-		Name: "gateway", Paths: []string{wire.OpenAIPath + "/", wire.AnthropicPath + "/"}, Authenticator: httpapi.ModelTokens{Tokens: tokens},
+		Name: gatewayName, Paths: []string{wire.OpenAIPath + "/", wire.AnthropicPath + "/"}, Authenticator: httpapi.ModelTokens{Tokens: tokens},
 		Handler: wire.New(wire.Config{Models: m, Transport: a.config.Network().Transport(), Failed: func(_ context.Context, err error) {
 			a.notice(host.Notice{Level: "warn", Message: "the gateway failed: " + err.Error(), Hint: sdk.AsError(err).Hint})
 		}}),

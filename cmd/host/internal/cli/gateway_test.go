@@ -183,6 +183,15 @@ func TestGateway_WithoutAFile(t *testing.T) {
 	if status, got := s.askModel(chatPath, token, chatOf("coder")); status != 404 || !strings.Contains(got, "there are base") {
 		t.Errorf("%d %s", status, got)
 	}
+	_, metrics := s.get("/metrics")
+	for _, want := range []string{
+		`reflectory_http_requests_total{class="4xx",method="POST",route="/openai/v1/"} 1`, `reflectory_gateway_request_seconds_count 2`,
+		`reflectory_runs_total{status="passed"} 1`, `reflectory_iterations_total{outcome="accepted"} 1`,
+	} {
+		if !strings.Contains(metrics, "\n"+want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
 }
 
 // TestGateway_BudgetsOutliveTheServer: a token's and a model's, over a restart.

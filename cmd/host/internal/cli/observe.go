@@ -93,5 +93,5 @@ func (o *observed) traces() func(context.Context, string) (context.Context, func
 
 // count counts an answered request.
 func (o *observed) count(l httpapi.Line) {
-	o.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Duration: l.Duration})
+	o.metrics.Request(metrics.Request{Route: l.Route, Method: l.Method, Status: l.Status, Model: l.Op == gatewayName, Duration: l.Duration})
 }

@@ -77,7 +77,7 @@ func (r *request) line(took time.Duration) Line {
 		At: r.begun, Level: "info", TraceID: r.trace.ID, Subject: r.caller.Subject, Op: r.op, Method: r.http.Method, Route: r.route(),
 		Code: r.code, Status: r.status, Duration: took, By: r.by,
 	}
-	if l.Code == "" {
+	if l.Code == "" && r.status < http.StatusBadRequest {
 		l.Code = "ok"
 	}
 	l.Failure = r.failure

@@ -73,8 +73,11 @@ func traceOf(r *http.Request) traceparent.Trace {
 
 // route is the path of the route that a request was for, as it is defined; "" is none.
 func (r *request) route() string {
-	_, path, found := strings.Cut(r.http.Pattern, " ")
-	if !found {
+	path := r.http.Pattern
+	if _, below, found := strings.Cut(path, " "); found {
+		path = below
+	}
+	if path == "/" {
 		return "" // the handler for paths without a route
 	}
 	return path

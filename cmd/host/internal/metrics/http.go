@@ -10,6 +10,8 @@ type Request struct {
 	// Route is the path of the route as it is defined, such as /v1/memories/{id}; "" is none.
 	Route  string
 	Method string
+	// Model is whether it was for a model, whose replies take as long as they are.
+	Model bool
 	// Status is the answer's status; 0 if the connection was closed without an answer.
 	Status   int
 	Duration time.Duration
@@ -30,5 +32,9 @@ func (m *Metrics) Request(r Request) {
 		class = strconv.Itoa(r.Status/100) + "xx"
 	}
 	m.requests.WithLabelValues(route, method, class).Inc()
+	if r.Model {
+		m.modelSeconds.Observe(r.Duration.Seconds())
+		return
+	}
 	m.requestSeconds.WithLabelValues(method).Observe(r.Duration.Seconds())
 }

@@ -39,6 +39,7 @@ type Metrics struct {
 
 	requests       *prometheus.CounterVec
 	requestSeconds *prometheus.HistogramVec
+	modelSeconds   prometheus.Histogram
 
 	runs       *prometheus.CounterVec
 	runSeconds prometheus.Histogram
@@ -63,7 +64,8 @@ func New() *Metrics {
 		registry: prometheus.NewRegistry(),
 
 		requests:       counter("http_requests_total", "Requests that were answered, by the route's path, the method and the class of the status.", "route", "method", "class"),
-		requestSeconds: histogram("http_request_seconds", "How long requests took; streams of events count from their beginning to their end.", requestSeconds, "method"),
+		requestSeconds: histogram("http_request_seconds", "How long requests took; streams of events count from their beginning to their end, and the gateway's requests not at all.", requestSeconds, "method"),
+		modelSeconds:   prometheus.NewHistogram(histogramOpts("gateway_request_seconds", "How long requests to the gateway took, with all attempts of the model.", callSeconds)),
 
 		runs:       counter("runs_total", "Runs that ended, by how they ended.", "status"),
 		runSeconds: prometheus.NewHistogram(histogramOpts("run_seconds", "How long runs took, from their beginning or resume to their end.", runSeconds)),
@@ -82,7 +84,7 @@ func New() *Metrics {
 		jobSeconds: histogram("job_seconds", "How long workers were at a job before it ended.", runSeconds, "type"),
 	}
 	m.registry.MustRegister(
-		m.requests, m.requestSeconds, m.runs, m.runSeconds, m.iterations, m.scores, m.calls, m.callSeconds, m.instances,
+		m.requests, m.requestSeconds, m.modelSeconds, m.runs, m.runSeconds, m.iterations, m.scores, m.calls, m.callSeconds, m.instances,
 		m.decisions, m.memories, m.jobs, m.jobWait, m.jobSeconds,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/coretest"
@@ -291,6 +293,7 @@ func everything(b *bench, plugins int) {
 			b.Request(Request{Route: o.Path, Method: o.Method, Status: status})
 		}
 	}
+	b.Request(Request{Route: "/openai/v1/", Method: "POST", Status: 200, Model: true})
 	for i := range plugins {
 		name := fmt.Sprintf("reflectory/plugin-%d", i)
 		for _, role := range []sdk.Role{sdk.RoleGenerate, sdk.RoleEvaluate, sdk.RoleCorrect} {
@@ -340,10 +343,14 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 			there[found] = true
 		}
 	}
-	// No plugin is installed here.
-	g := &pluginGauges{func() []plugin.Status { return []plugin.Status{{Plugin: "p"}} }}
-	for _, name := range names(g) {
-		there[name] = true
+	// No plugin is installed here, and the store is no database.
+	for _, g := range []prometheus.Collector{
+		&pluginGauges{func() []plugin.Status { return []plugin.Status{{Plugin: "p"}} }},
+		&databaseGauges{func(context.Context) (*host.DatabaseStats, error) { return &host.DatabaseStats{}, nil }},
+	} {
+		for _, name := range names(g) {
+			there[name] = true
+		}
 	}
 	var queries []string
 	for _, file := range []string{"grafana.json", "alerts.yml"} {
@@ -359,7 +366,13 @@ func TestMetrics_DashboardAndAlertsNameWhatThereIs(t *testing.T) {
 		if err := found.Err("alerts_invalid"); err != nil && file == "alerts.yml" {
 			t.Error(err)
 		}
-		queries = append(queries, named.FindAllString(string(text), -1)...)
+		names := named.FindAllString(string(text), -1)
+		for _, name := range names {
+			if file == "alerts.yml" && !slices.Contains(queries, name) {
+				t.Errorf("an alert looks at %s, and the dashboard doesn't show it", name)
+			}
+		}
+		queries = append(queries, names...)
 	}
 	for _, name := range queries {
 		if !there[name] {
