@@ -104,7 +104,7 @@ func spansOf(events []journal.Entry, d *runData) (spans []chart.Span) {
 	return spans
 }
 
-// factsOf are the members of an event on a line. Digests are shortened.
+// factsOf are the members of an event on a line. Digests are shortened, and lists of objects counted.
 func factsOf(data json.RawMessage) string {
 	var facts []string
 	for _, m := range jsontext.Members(data) {
@@ -112,6 +112,10 @@ func factsOf(data json.RawMessage) string {
 		var text string
 		if json.Unmarshal(m.Value, &text) == nil {
 			value = text
+		}
+		var list []map[string]any
+		if json.Unmarshal(m.Value, &list) == nil && list != nil {
+			value = fmt.Sprint(len(list))
 		}
 		if digest, is := strings.CutPrefix(strings.TrimPrefix(value, "hmac-"), "sha256:"); is {
 			value = line(digest, 8)
