@@ -123,7 +123,7 @@ var flagsElsewhere = [][2]string{
 	{"--args --data --stdin --file -i", "--input"},
 	{"--why --message --comment", "--reason"},
 	{"--color --no-color --colour", "set NO_COLOR=1 for plain output; a pipe is always plain"},
-	{"--yes -y --force --no-input", "no command asks before it acts: leave the flag out"},
+	{"--yes -y --force --no-input", "no command needs it, and none asks except on a terminal: leave the flag out"},
 	{"--remote --endpoint --host", "--server"},
 }
 
