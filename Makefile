@@ -223,6 +223,11 @@ test-judges: build
 test-clients: build
 	@.ci/test-clients
 
+## test-gateway: npm's frameworks for agents through the gateway, in front of a scripted upstream; what works is the table in docs/agents.md (UPDATE=-update writes it)
+.PHONY: test-gateway
+test-gateway: deps
+	@TAGS="$(TAGS)" .ci/test-gateway $(UPDATE)
+
 ## test-generators: the API's document by two linters and three generators, whose clients make a round trip to the built program
 .PHONY: test-generators
 test-generators: build
@@ -249,7 +254,7 @@ screenshots: build
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet $(RACE) -tags "$(TAGS) bench quality" $(CHECKED)
+	go vet $(RACE) -tags "$(TAGS) bench quality clients" $(CHECKED)
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -361,7 +366,7 @@ check: generate
 	.ci/tidy
 	@git diff --exit-code || { echo "generate or tidy changed files: commit them"; exit 1; }
 	cd testdata/peers && export GOWORK=off && go vet ./... && go test -count=1 -run 'Agree$$' .
-	$(MAKE) test test-surfaces test-clients test-generators scale
+	$(MAKE) test test-surfaces test-clients test-gateway test-generators scale
 
 ## clean: remove what was built
 .PHONY: clean

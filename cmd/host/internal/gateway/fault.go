@@ -104,9 +104,11 @@ func (f *fault) responses() []byte {
 }
 
 func (f *fault) anthropic() []byte {
-	return jsontext.MustEncode(map[string]any{"type": "error", "error": map[string]any{
-		"type": f.kind(Anthropic), "message": f.message,
-	}})
+	e := map[string]any{"type": f.kind(Anthropic), "message": f.message}
+	if f.code == "previous_response_not_found" { // with this, the official client sends the whole conversation
+		e["details"] = map[string]any{"error_code": "thread_not_found"}
+	}
+	return jsontext.MustEncode(map[string]any{"type": "error", "error": e})
 }
 
 // write answers with the error.

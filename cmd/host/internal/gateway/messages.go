@@ -50,6 +50,12 @@ func (messages) read(r *request, top node) error {
 			r.Schema = schemaOf(format.get("schema"))
 		}
 	}
+	if thread := top.get("thread"); thread.ok() { // the upstream keeps the history
+		r.kept = true
+		if r.Previous = thread.get("previous_message_id").str(); r.Previous != "" {
+			r.Refers = []string{r.Previous}
+		}
+	}
 	r.Session = sessionIn(top)
 	return readMessages(r, list)
 }
@@ -114,13 +120,16 @@ func (r *request) blockCall(block node) gateway.Call {
 }
 
 // whole implements [shape].
-func (messages) whole(r *request, reply node) (_ []string, calls []gateway.Call) {
+func (messages) whole(r *request, reply node) (ids []string, calls []gateway.Call) {
+	if r.kept {
+		ids = addID(nil, reply)
+	}
 	for block := range reply.get("content").elements() {
 		if block.get("type").str() == "tool_use" {
 			calls = append(calls, r.blockCall(block))
 		}
 	}
-	return nil, calls
+	return ids, calls
 }
 
 // events implements [shape].
@@ -130,19 +139,25 @@ func (messages) events(r *request) eventReader {
 
 type messageEvents struct {
 	request *request
+	names   []string
 	list    callList
 	// blocks are the calls of the blocks that are open, by the index as it is written.
 	blocks map[string]int
 }
 
-func (*messageEvents) ids() []string           { return nil }
+func (m *messageEvents) ids() []string         { return m.names }
 func (m *messageEvents) calls() []gateway.Call { return m.list.calls() }
 
 // add implements [eventReader].
 func (m *messageEvents) add(_ event, v node) kind {
 	index := string(v.get("index").raw())
 	switch v.get("type").str() {
-	case "", "ping", "message_start":
+	case "message_start":
+		if m.request.kept {
+			m.names = addID(m.names, v.get("message"))
+		}
+		return opening
+	case "", "ping":
 		return opening
 	case "content_block_start":
 		block := v.get("content_block")

@@ -39,6 +39,8 @@ type request struct {
 	// hosted are the names of tools that are none of the request's functions, though their calls look
 	// alike.
 	hosted map[string]bool
+	// kept is whether the upstream is asked to keep the reply, in a shape in which it otherwise doesn't.
+	kept bool
 	// usage asks for the usage in a stream; the zero value means that the client asked itself.
 	usage edit
 }

@@ -290,6 +290,16 @@ func TestRequest_SessionThatTheClientNames(t *testing.T) {
 	}
 }
 
+// TestRequest_Threads: a message that the upstream keeps is named like a response.
+func TestRequest_Threads(t *testing.T) {
+	for thread, want := range map[string]string{`{"type":"create"}`: "[]", `{"type":"continue","previous_message_id":"msg_1"}`: "[msg_1]", `null`: "[]"} {
+		r := parsed(t, "messages", `{"model":"m","max_tokens":1,"thread":`+thread+`,"messages":[{"role":"user","content":"x"}]}`)
+		if fmt.Sprint(r.Refers) != want || (r.Previous == "msg_1") != (want == "[msg_1]") {
+			t.Errorf("%s: previous %q, refers to %v", thread, r.Previous, r.Refers)
+		}
+	}
+}
+
 func FuzzChatRequest(f *testing.F)      { fuzz(f, "chat") }
 func FuzzResponsesRequest(f *testing.F) { fuzz(f, "responses") }
 func FuzzMessagesRequest(f *testing.F)  { fuzz(f, "messages") }

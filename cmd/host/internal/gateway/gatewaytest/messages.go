@@ -25,7 +25,7 @@ func blocks(o object) []object {
 	return list(o, "content")
 }
 
-func (messages) refuse(_ *Upstream, r *http.Request, body object) string {
+func (messages) refuse(u *Upstream, r *http.Request, body object) string {
 	if r.Header.Get("anthropic-version") == "" {
 		return "anthropic-version: header is required"
 	}
@@ -34,6 +34,11 @@ func (messages) refuse(_ *Upstream, r *http.Request, body object) string {
 	}
 	if n := strings.Count(encode(body), `"cache_control":{`); n > 4 {
 		return fmt.Sprintf("A maximum of 4 blocks with cache_control may be provided. Found %d.", n)
+	}
+	thread, _ := body["thread"].(object)
+	continues := text(thread, "type") == "continue"
+	if continues && !u.threads[text(thread, "previous_message_id")] {
+		return "thread not found"
 	}
 	var open []string
 	for i, m := range list(body, "messages") {
@@ -57,7 +62,9 @@ func (messages) refuse(_ *Upstream, r *http.Request, body object) string {
 				open = append(open, text(b, "id"))
 			case "tool_result":
 				at := slices.Index(before, text(b, "tool_use_id"))
-				if at < 0 {
+				if at < 0 && i == 0 && continues {
+					continue
+				} else if at < 0 {
 					return fmt.Sprintf("messages.%d.content.%d: unexpected `tool_use_id` found in `tool_result` blocks: %s", i, j, text(b, "tool_use_id"))
 				}
 				before = slices.Delete(slices.Clone(before), at, at+1)

@@ -61,11 +61,13 @@ type Upstream struct {
 	count    int
 	// thoughts are the reasoning items that calls need, by the call's item.
 	thoughts map[string]string
+	// threads are the replies that a thread may continue.
+	threads map[string]bool
 }
 
 // New starts an upstream that gives the replies one after another, and the last one again and again.
 func New(script ...Reply) *Upstream {
-	u := &Upstream{script: script, thoughts: map[string]string{}}
+	u := &Upstream{script: script, thoughts: map[string]string{}, threads: map[string]bool{}}
 	u.server = httptest.NewServer(http.HandlerFunc(u.serve))
 	u.URL = u.server.URL + "/v1"
 	return u
@@ -132,6 +134,9 @@ func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 	u.count++
 	id := fmt.Sprint(u.count)
 	events := shape.events(u, &reply, id, asked)
+	if asked["thread"] != nil {
+		u.threads["msg_"+id] = true
+	}
 	u.mu.Unlock()
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
