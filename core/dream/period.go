@@ -33,7 +33,7 @@ const maxPeriods = 8
 // Periods are the periods that a text names, in English or in ISO 8601; relative ones are seen from
 // now's day.
 func Periods(text string, now time.Time) (periods []Period) {
-	for from := 0; len(periods) < maxPeriods; {
+	for from := 0; len(periods) < maxPeriods && mayHavePhrase(text[from:]); {
 		p, found := nextPhrase(text, from)
 		if !found {
 			break
@@ -42,6 +42,9 @@ func Periods(text string, now time.Time) (periods []Period) {
 			periods = append(periods, Period{first: dayNumber(first), last: dayNumber(last)})
 		}
 		from = p.end
+	}
+	if !mayHaveNamed(text) {
+		return periods
 	}
 	for _, at := range named().FindAllStringSubmatch(text, maxPeriods) {
 		g := map[string]string{}
@@ -55,6 +58,19 @@ func Periods(text string, now time.Time) (periods []Period) {
 		}
 	}
 	return periods
+}
+
+// mayHaveNamed reports whether a text has what named finds at least: a digit, or a month's whole name.
+func mayHaveNamed(text string) bool {
+	if strings.ContainsAny(text, "0123456789") {
+		return true
+	}
+	for m := time.January; m <= time.December; m++ {
+		if strings.Contains(text, m.String()) {
+			return true
+		}
+	}
+	return false
 }
 
 // namedPeriod is the period of a match's groups.

@@ -220,7 +220,7 @@ func (r *redundancy) fit() {
 	}
 	index.Settle()
 	for _, query := range r.Queries[:min(len(r.Queries), MaxQueries)] {
-		scores := index.Scores(text.NewQuery(query, index))
+		scores := index.Scores(text.NewQuery(query, index), nil)
 		best := 0.0
 		for _, i := range scores.Docs {
 			best = max(best, scores.Of[i])

@@ -26,6 +26,12 @@ func TestModelOfLives(t *testing.T) {
 	if coretest.Plain(t) {
 		return
 	}
+	for _, seed := range []uint64{21, 10, 3}[:times(1, 3)] {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { modelLives(t, seed) })
+	}
+}
+
+func modelLives(t *testing.T, seed uint64) {
 	p := newModelPlan(100 * modelOps)
 	real := func(o *memory.Options) {
 		o.Retention, o.Reflection, o.Gate, o.DeferGate = defaults(), defaults(), gate.New(defaults()), true
@@ -36,7 +42,7 @@ func TestModelOfLives(t *testing.T) {
 		must(t, err)
 	}
 	l := &lives{
-		r: rand.New(rand.NewPCG(21, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
+		r: rand.New(rand.NewPCG(seed, 35)), all: map[string]*life{}, turns: map[core.TurnRef]*offer{},
 		counters: map[string]int64{}, current: map[string]int64{}, bias: map[string]float64{}, came: map[string]int{},
 	}
 	for i := range p.ops {

@@ -53,8 +53,10 @@ type contents struct {
 	holds   func(model string) bool
 	numbers map[string]uint32
 	// traits are what documents have in common, by their [traits.key].
-	traits  map[string]*traits
-	docs    []doc
+	traits map[string]*traits
+	docs   []doc
+	// near are the neighbours of each document: all that is looked at of most.
+	near    []neighbours
 	free    []uint32
 	words   *text.Index
 	vectors map[string]*vector.Index
@@ -82,10 +84,15 @@ type doc struct {
 	// both since 1970.
 	at  int64
 	day int32
-	// source is a hash; 0 is none. before and after are the numbers of its neighbours there, or none.
-	source              uint64
-	before, after, twin uint32
+	// source is a hash; 0 is none.
+	source uint64
+	twin   uint32
 }
+
+// neighbours are the numbers of the documents before and after one of the same source, or none.
+type neighbours struct{ before, after uint32 }
+
+var alone = neighbours{none, none}
 
 // traits are what many documents have in common, which is held once.
 type traits struct {
@@ -150,7 +157,7 @@ const none = ^uint32(0)
 // newContents makes empty contents, for about so many documents.
 func newContents(language string, holds func(model string) bool, size int) *contents {
 	c := &contents{
-		language: language, holds: holds, numbers: make(map[string]uint32, size), traits: map[string]*traits{}, docs: make([]doc, 0, size),
+		language: language, holds: holds, numbers: make(map[string]uint32, size), traits: map[string]*traits{}, docs: make([]doc, 0, size), near: make([]neighbours, 0, size),
 		vectors: map[string]*vector.Index{}, same: make(map[uint64]uint32, size), sources: map[uint64][]uint32{}, superseded: map[string][]string{},
 	}
 	c.words = text.New(text.LanguageOf(language), c.order)
@@ -215,7 +222,7 @@ func (c *contents) place(d *Doc) (n uint32, reworded bool) {
 	c.docs[n] = doc{
 		traits: c.common(traits{d.AgentID, d.Kind, d.State, d.Tags, d.Depth, d.Model}), id: before.id, q: d.Q, uses: d.Uses,
 		window: core.Window(strings.Clone(string(d.Window))), content: hashed(d.Content), text: hash,
-		at: d.At.UnixMilli(), day: dayOf(d.At), source: hashed(d.Source), before: none, after: none, twin: none,
+		at: d.At.UnixMilli(), day: dayOf(d.At), source: hashed(d.Source), twin: none,
 	}
 	c.joinSource(n)
 	c.joinSame(n)
@@ -275,7 +282,7 @@ func (c *contents) number() uint32 {
 		c.free = c.free[:last]
 		return n
 	}
-	c.docs = append(c.docs, doc{traits: noTraits})
+	c.docs, c.near = append(c.docs, doc{traits: noTraits}), append(c.near, alone)
 	return uint32(len(c.docs) - 1)
 }
 

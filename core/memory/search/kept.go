@@ -269,7 +269,7 @@ func (c *contents) attach(p *Part, again bool) error {
 		if docs[i] = text.Gone; length == 0 {
 			continue
 		}
-		place, d := r.number(), doc{id: ids.take(length), before: none, after: none, twin: none}
+		place, d := r.number(), doc{id: ids.take(length), twin: none}
 		if place >= uint64(len(shared)) || r.wrong {
 			return errKept
 		}

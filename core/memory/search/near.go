@@ -50,6 +50,7 @@ func (c *contents) leaveSource(n uint32) {
 	if !found {
 		return
 	}
+	c.near[n] = alone
 	if list = slices.Delete(list, i, i+1); len(list) == 0 {
 		delete(c.sources, hash)
 		return
@@ -68,7 +69,7 @@ func (c *contents) link(source uint64, place int) {
 		return list[i]
 	}
 	for i := max(0, place-1); i <= min(place+1, len(list)-1); i++ {
-		c.docs[list[i]].before, c.docs[list[i]].after = at(i-1), at(i+1)
+		c.near[list[i]] = neighbours{at(i - 1), at(i + 1)}
 	}
 }
 
@@ -110,37 +111,44 @@ func (c *contents) lend(s *text.Scores) {
 	}
 	own := make([]float64, len(s.Docs))
 	for i, n := range s.Docs {
-		own[i] = s.Of[n]
+		own[i] = snapped(s.Of[n])
+		s.Of[n] = own[i]
 	}
 	for i, n := range s.Docs[:len(own):len(own)] {
-		d := &c.docs[n]
-		if d.source == 0 {
+		near := c.near[n]
+		if near == alone {
 			continue
 		}
 		after := lendsAfter
 		if c.words.Asks(n) {
 			after = answerShare
 		}
-		c.lendTo(s, d.before, lendsBefore*own[i], func(d *doc) uint32 { return d.before }, lendsFar*own[i])
-		c.lendTo(s, d.after, after*own[i], func(d *doc) uint32 { return d.after }, lendsFar*own[i])
+		if near.before != none {
+			s.Add(near.before, snapped(lendsBefore*own[i]))
+			if far := c.near[near.before].before; far != none {
+				s.Add(far, snapped(lendsFar*own[i]))
+			}
+		}
+		if near.after != none {
+			s.Add(near.after, snapped(after*own[i]))
+			if far := c.near[near.after].after; far != none {
+				s.Add(far, snapped(lendsFar*own[i]))
+			}
+		}
 	}
 }
 
-// lendTo adds to a document's score, and less to the next one.
-func (c *contents) lendTo(s *text.Scores, n uint32, share float64, next func(*doc) uint32, far float64) {
-	if n == none {
-		return
-	}
-	s.Add(n, share)
-	if n = next(&c.docs[n]); n != none {
-		s.Add(n, far)
-	}
+// snapped rounds a score to a multiple of 2^-32, whose sums are exact: a document has the same score whatever the
+// order in which its neighbours lend it theirs.
+func snapped(score float64) float64 {
+	const large = 3 << 19 // with it, a float64 has no smaller digits
+	return float64(score+large) - large
 }
 
 // question is the id of the question before a document of the same source; "" if there is none.
 func (s *scan) question(c *candidate) string {
 	in := s.contents[c.space]
-	if n := c.doc.before; c.doc.source != 0 && n != none && in.words.Asks(n) && (s.query.Filter.IncludeSuperseded || !s.superseded(in, in.docs[n].id)) {
+	if n := in.near[c.number].before; n != none && in.words.Asks(n) && (s.query.Filter.IncludeSuperseded || !s.superseded(in, in.docs[n].id)) {
 		return in.docs[n].id
 	}
 	return ""

@@ -206,8 +206,12 @@ func (x *Index) lately(candidates []*candidate, q *Query) (list, alone []lifecyc
 	if x.options.Plain {
 		return list, alone, nil
 	}
-	second := 0.0
+	second, unused := 0.0, lifecycle.StandingOf("", q.Subject)
 	for i, c := range candidates {
+		if c.doc.window == "" {
+			list[i], alone[i] = unused, unused
+			continue
+		}
 		if list[i] = lifecycle.StandingOf(c.doc.window, q.Subject); q.Own {
 			list[i] = lifecycle.OwnStandingOf(c.doc.window, q.Subject)
 		}

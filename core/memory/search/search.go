@@ -179,7 +179,7 @@ func (s *scan) score() {
 	periods := dream.Periods(s.query.Text[:min(len(s.query.Text), datedBytes)], s.query.Now)
 	s.scores = make([]*text.Scores, len(s.contents))
 	for i, c := range s.contents {
-		s.scores[i] = c.words.Scores(s.words)
+		s.scores[i] = c.words.Scores(s.words, s.wanted(i, periods))
 		c.adjust(s.scores[i], s.scores[i].Titled, s.words, periods)
 	}
 	if documents < expandedFrom {
@@ -206,6 +206,23 @@ func (s *scan) score() {
 		s.contents[i].adjust(more, s.scores[i].Titled, s.words, periods)
 		s.scores[i].AddAll(more)
 	}
+}
+
+// wanted is which scores a search needs; nil for all: where neighbours lend each other some, a model's vectors
+// may choose any document, or each look at one reads the store.
+func (s *scan) wanted(space int, periods []dream.Period) *text.Wanted {
+	c, q := s.contents[space], s.query
+	if len(c.sources) > 0 || len(q.Vector) > 0 && !q.VectorsLast || !q.Filter.AsOf.IsZero() {
+		return nil
+	}
+	w := &text.Wanted{Best: expandedDocs, Kept: q.Nearest, Keep: func(n uint32) bool { return s.wants(space, n) }, Factor: titleFactor}
+	if s.words.AsksWhen() {
+		w.Factor *= datedFactor
+	}
+	if len(periods) > 0 {
+		w.Factor *= periodFactor
+	}
+	return w
 }
 
 // free gives the memory of the scores back.

@@ -119,6 +119,6 @@ func RarityIn(in ...*Index) Rarity {
 	count := q.count
 	return func(word string, texts int) float64 {
 		q.count = max(count, texts)
-		return q.rarity(q.having(word)) / q.rarity(0)
+		return q.rarity(q.having(word, nil)) / q.rarity(0)
 	}
 }

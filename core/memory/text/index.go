@@ -79,8 +79,7 @@ func (x *Index) Remove(doc uint32) {
 		x.seal()
 		p = x.places[doc]
 	}
-	p.segment.numbers[p.at] = gone
-	p.segment.live--
+	p.segment.remove(int(p.at))
 	x.spoken[p.segment.languages[p.at]]--
 	x.count--
 	x.length -= int64(x.lengths[doc])

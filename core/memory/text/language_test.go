@@ -64,8 +64,8 @@ func TestExactFormsComeFirst(t *testing.T) {
 func TestFormsInAQueryCountOnce(t *testing.T) {
 	x := in("english", "run", "jump")
 	q, once := text.NewQuery("run running runs jump", x), text.NewQuery("run jump", x)
-	if q.Whole() != once.Whole() || x.Scores(q).Of[0] != x.Scores(once).Of[0] {
-		t.Errorf("%v of %v, want %v of %v", x.Scores(q).Of[0], q.Whole(), x.Scores(once).Of[0], once.Whole())
+	if q.Whole() != once.Whole() || x.Scores(q, nil).Of[0] != x.Scores(once, nil).Of[0] {
+		t.Errorf("%v of %v, want %v of %v", x.Scores(q, nil).Of[0], q.Whole(), x.Scores(once, nil).Of[0], once.Whole())
 	}
 }
 

@@ -197,6 +197,7 @@ func openSegment(all string) (*segment, error) {
 	}
 	s.words.sorted()
 	s.forms.sorted()
+	s.noteForms()
 	return s, nil
 }
 
@@ -270,12 +271,12 @@ func (x *Index) Attach(words string, docs []uint32) error {
 	if err != nil || len(s.languages) != len(docs) {
 		return errLayout
 	}
-	s.numbers = docs
+	s.numbers, s.live = docs, len(docs)
 	for at, doc := range docs {
 		if doc == gone {
+			s.remove(at)
 			continue
 		}
-		s.live++
 		x.widen(doc)
 		x.places[doc] = place{s, uint32(at), true} //nolint:gosec // at most segmentDocs
 		x.lengths[doc], x.traits[doc] = s.lengths.at(at), traits(s.traits[at])

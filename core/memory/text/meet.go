@@ -17,6 +17,7 @@ const maxMet = 64
 // Meeting tells which of a query's words documents have. Words for a time, such as May and 2024, are
 // left out: a document's own time answers them.
 type Meeting struct {
+	in    []*Index
 	words []weighed
 	whole float64
 	count int
@@ -49,7 +50,7 @@ const (
 
 // Meeting is what [Meeting.Of] needs to know of a query.
 func (q *Query) Meeting() *Meeting {
-	m := &Meeting{count: max(1, q.count)}
+	m := &Meeting{in: q.in, count: max(1, q.count)}
 	for _, w := range slices.Concat(q.words, q.unknown) {
 		if w.time {
 			continue
@@ -71,28 +72,30 @@ func (q *Query) Meeting() *Meeting {
 	return m
 }
 
-// Of is how documents of an index, one of the query's, meet it.
+// Of is how documents of an index, one of the query's, meet it. Their own words are read.
 func (m *Meeting) Of(in int, docs []uint32) []Met {
-	has := make([]uint64, len(docs))
-	places := make(map[uint32]int, len(docs))
-	var some [256]bool // so that most other documents aren't looked up
+	x, list := m.in[in], make([]Met, len(docs))
+	var own []uint32
 	for i, doc := range docs {
-		places[doc] = i
-		some[doc%256] = true
-	}
-	for bit, w := range m.words {
-		for _, o := range w.in[in] {
-			if !some[o.doc%256] {
-				continue
+		p, has := x.places[doc], uint64(0)
+		own = own[:0]
+		if p.segment != nil {
+			each(p.segment.docs.at(int(p.at)), func(word, _ uint32) { own = append(own, word) })
+		}
+		at := slices.Index(x.segments, p.segment)
+		any := func(word uint32) bool {
+			_, found := slices.BinarySearch(own, word)
+			return found
+		}
+		for bit := range m.words {
+			if len(own) == 0 {
+				break
 			}
-			if i, asked := places[o.doc]; asked {
-				has[i] |= 1 << bit
+			if f := &m.words[bit].in[in][at]; slices.ContainsFunc(f.exact, any) || slices.ContainsFunc(f.stemmed, any) {
+				has |= 1 << bit
 			}
 		}
-	}
-	list := make([]Met, len(docs))
-	for i := range list {
-		list[i] = m.met(has[i])
+		list[i] = m.met(has)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -30,9 +31,9 @@ const (
 // Query is a text to search for, weighed by how rare its words are in some
 // indices together. It is valid until one of them changes.
 type Query struct {
+	// words are those that documents have, the one with the most weight first.
 	words []weighed
-	// in are the indices, in the order of the occurrences of each word.
-	in []*Index
+	in    []*Index
 	// count is the number of documents, and length the mean of their words.
 	count  int
 	length float64
@@ -54,20 +55,14 @@ type Query struct {
 // weighed is a word of a query, in any of its forms.
 type weighed struct {
 	weight float64
-	// in is where it occurs in each index.
-	in [][]occurrence
-	// titled counts the titles that have it.
-	titled int
+	// have is how many documents have it, and in where the segments of each index do; nil if none has it.
+	have int
+	in   [][]forms
+	// tells is whether it says something that a title has it: most titles don't.
+	tells bool
 	// similar is whether documents only have words that differ from it by one letter, named whether the
 	// query writes it like a name, and time whether it says when something was.
 	similar, named, time bool
-}
-
-// occurrence is how often a document has a word: other forms of it count less.
-type occurrence struct {
-	doc    uint32
-	times  float32
-	titled bool
 }
 
 // NewQuery weighs a text's words by their rarity in all the indices that will be
@@ -99,6 +94,7 @@ func NewQuery(text string, in ...*Index) *Query {
 			q.unknown = append(q.unknown, w)
 		}
 	}
+	slices.SortStableFunc(q.words, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
 	return q
 }
 
@@ -120,7 +116,7 @@ func (q *Query) grouped(text string) (groups []wordForms) {
 		if q.leavesOut(in, w.text) {
 			continue
 		}
-		key := q.groupKey(in, w.text)
+		key := groupKey(in, w.text, q.stemmer.stems(in, w.text))
 		i, known := at[key]
 		if !known {
 			i = len(groups)
@@ -170,9 +166,9 @@ func (q *Query) leavesOut(in uint8, word string) bool {
 	return stops(in, word)
 }
 
-// groupKey is what forms of a word have in common.
-func (q *Query) groupKey(in uint8, word string) string {
-	if stems := q.stemmer.stems(in, word); len(stems) > 0 {
+// groupKey is what forms of a word with some stems have in common.
+func groupKey(in uint8, word string, stems []string) string {
+	if len(stems) > 0 {
 		return stems[0]
 	}
 	return folded(in, word)
@@ -180,22 +176,17 @@ func (q *Query) groupKey(in uint8, word string) string {
 
 // weigh finds where words that are forms of one occur, and how much they count: a share of how rare
 // they are. For words that no document has, these are similar ones.
-func (q *Query) weigh(share float64, forms []string) weighed {
-	w := q.find(forms, false)
-	if len(w.in) == 0 {
-		if w = q.find(forms, true); len(w.in) > 0 {
+func (q *Query) weigh(share float64, words []string) weighed {
+	w := q.find(words, false)
+	if w.have == 0 {
+		if w = q.find(words, true); w.have > 0 {
 			w.similar = true
 			share *= misspelledShare
+		} else {
+			w.in, share = nil, 1
 		}
 	}
-	have := 0
-	for _, list := range w.in {
-		have += len(list)
-	}
-	if w.in == nil {
-		share = 1
-	}
-	w.weight = share * q.rarity(have)
+	w.weight = share * q.rarity(w.have)
 	return w
 }
 
@@ -204,37 +195,34 @@ func (q *Query) rarity(have int) float64 {
 	return math.Log(1 + (float64(q.count-have)+0.5)/(float64(have)+0.5))
 }
 
-// find returns where words occur; without anything if they don't.
-func (q *Query) find(forms []string, similar bool) weighed {
-	var w weighed
+// find returns where any of some words occur.
+func (q *Query) find(words []string, similar bool) (w weighed) {
+	w.in = make([][]forms, len(q.in))
 	for i, x := range q.in {
-		k, most := q.keys(x, forms), 0
-		places := make([][2][]uint32, len(x.segments))
+		k := q.keys(x, words)
+		w.in[i] = make([]forms, len(x.segments))
 		for j, s := range x.segments {
-			exact, stemmed := k.lookUp(s, similar)
-			places[j] = [2][]uint32{exact, stemmed}
-			most += s.most(exact) + s.most(stemmed)
+			w.in[i][j] = k.lookUp(s, similar)
+			w.have += q.tally.having(s, &w.in[i][j])
 		}
-		if most == 0 {
-			continue
-		}
-		if w.in == nil {
-			w.in = make([][]occurrence, len(q.in))
-		}
-		w.in[i] = make([]occurrence, 0, most)
+	}
+	most := mostTitles * float64(q.count)
+	w.tells = float64(w.have) <= most || float64(q.titled(&w)) <= most
+	return w
+}
+
+// titled counts the titles that have a word.
+func (q *Query) titled(w *weighed) (count int) {
+	for i, x := range q.in {
 		for j, s := range x.segments {
-			w.in[i] = q.tally.count(w.in[i], s, places[j][0], places[j][1])
-		}
-		for _, o := range w.in[i] {
-			if o.titled {
-				w.titled++
+			for _, o := range q.tally.count(s, &w.in[i][j]) {
+				if o.titled {
+					count++
+				}
 			}
 		}
 	}
-	if !slices.ContainsFunc(w.in, func(list []occurrence) bool { return len(list) > 0 }) {
-		w.in = nil
-	}
-	return w
+	return count
 }
 
 // keys are what the words of a segment are looked up by.
@@ -267,62 +255,29 @@ func (q *Query) keys(x *Index, forms []string) *keys {
 
 // lookUp returns the places of a segment's words that are any of the forms, but for accents, and of
 // those that have their stems; or of those that differ from one by a letter.
-func (k *keys) lookUp(s *segment, similar bool) (exact, stemmed []uint32) {
+func (k *keys) lookUp(s *segment, similar bool) (f forms) {
 	if similar {
 		for _, form := range k.forms {
-			stemmed = s.similar(stemmed, form)
+			f.stemmed = s.similar(f.stemmed, form)
 		}
 	} else {
 		for _, word := range k.words {
 			if i, found := s.words.find(word); found {
-				exact = append(exact, uint32(i)) //nolint:gosec // see end
+				f.exact = append(f.exact, uint32(i)) //nolint:gosec // see end
 			}
 		}
 		for _, key := range k.plain {
-			exact = s.formsOf(exact, key)
+			f.exact = s.formsOf(f.exact, key)
 		}
 		for _, key := range k.stems {
-			stemmed = s.formsOf(stemmed, key)
+			f.stemmed = s.formsOf(f.stemmed, key)
 		}
 	}
-	slices.Sort(exact)
-	slices.Sort(stemmed)
-	exact = slices.Compact(exact)
-	stemmed = slices.DeleteFunc(slices.Compact(stemmed), func(word uint32) bool { return slices.Contains(exact, word) })
-	return exact, stemmed
-}
-
-// tally sums how often the documents of a segment have several words.
-type tally struct {
-	times  [segmentDocs]float32
-	titled [segmentDocs]bool
-	places []uint32
-}
-
-// count appends the occurrences of words in a segment. Times are in steps that a float holds
-// exactly, so that the order of adding leaves no trace.
-func (t *tally) count(list []occurrence, s *segment, exact, stemmed []uint32) []occurrence {
-	t.places = t.places[:0]
-	add := func(words []uint32, share float32) {
-		for _, word := range words {
-			each(s.postings.at(int(word)), func(place, times uint32) {
-				if t.times[place] == 0 {
-					t.places = append(t.places, place)
-				}
-				t.times[place] += share * float32(times/2)
-				t.titled[place] = t.titled[place] || times&1 != 0
-			})
-		}
-	}
-	add(exact, 1)
-	add(stemmed, stemmedTimes)
-	for _, place := range t.places {
-		if number := s.numbers[place]; number != gone {
-			list = append(list, occurrence{number, t.times[place], t.titled[place]})
-		}
-		t.times[place], t.titled[place] = 0, false
-	}
-	return list
+	slices.Sort(f.exact)
+	slices.Sort(f.stemmed)
+	f.exact = slices.Compact(f.exact)
+	f.stemmed = slices.DeleteFunc(slices.Compact(f.stemmed), func(word uint32) bool { return slices.Contains(f.exact, word) })
+	return f
 }
 
 // similar appends the places of the words that differ from one by a letter: one more, one less, another
@@ -369,10 +324,13 @@ func (q *Query) Whole() float64 { return q.whole }
 // AsksWhen reports whether the query asks when something was.
 func (q *Query) AsksWhen() bool { return q.when }
 
-// having is how many documents have a word.
-func (q *Query) having(word string) (count int) {
+// having is how many documents have a word, but for those of one segment.
+func (q *Query) having(word string, but *segment) (count int) {
 	for _, x := range q.in {
 		for _, s := range x.segments {
+			if s == but {
+				continue
+			}
 			if i, found := s.words.find(word); found {
 				count += s.having(i)
 			}

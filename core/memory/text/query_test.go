@@ -56,7 +56,7 @@ func sentence(words *rand.Zipf, length int) string {
 
 // slowTop scores all documents.
 func slowTop(x *text.Index, q *text.Query, documents, k int, keep func(uint32) bool) []top.Hit {
-	hits, scores := []top.Hit{}, x.Scores(q)
+	hits, scores := []top.Hit{}, x.Scores(q, nil)
 	for doc := range uint32(documents) {
 		if score := scores.Of[doc]; score > 0 && (keep == nil || keep(doc)) {
 			hits = append(hits, top.Hit{Doc: doc, Score: score})

@@ -15,6 +15,7 @@ type Scores struct {
 	// Titled says of each number whether the title has a word of the query that isn't in most titles.
 	Titled []bool
 	index  *Index
+	tally  tally
 }
 
 // Add adds to a document's score.
@@ -61,23 +62,117 @@ func (s *Scores) Free() {
 // mostTitles is the share of titles from which a word of theirs says nothing.
 const mostTitles = 0.75
 
-// Scores are the BM25 scores of an index's documents. The words are added in the query's order,
-// so that the same sums come out each time.
-//
-// [Scores.Free] makes their memory available again.
-func (x *Index) Scores(q *Query) *Scores {
-	s := x.noScores()
-	at := slices.Index(q.in, x)
-	for _, w := range q.words {
-		tells := float64(w.titled) <= mostTitles*float64(q.count)
-		for _, o := range w.in[at] {
-			s.Add(o.doc, x.score(q, w.weight, o.times, o.doc))
-			if o.titled && tells {
-				s.Titled[o.doc] = true
-			}
+// Wanted is which documents' scores are wanted: the best of all, and the best of those that Keep accepts.
+type Wanted struct {
+	Best, Kept int
+	Keep       func(doc uint32) bool
+	// Factor is how many times as high a score may become after that.
+	Factor float64
+}
+
+// least is the lowest score of the wanted ones, as far as scores are known; 0 if it is less than a score anyway.
+func (w *Wanted) least(s *Scores, enough float64) float64 {
+	least := leastOf(s, w.Best, nil)
+	if least < enough {
+		return 0
+	}
+	return min(least, leastOf(s, w.Kept, w.Keep))
+}
+
+// leastOf is the k-th highest score of those that keep accepts; 0 if they are fewer.
+func leastOf(s *Scores, k int, keep func(doc uint32) bool) float64 {
+	best := top.New(k, noOrder)
+	for _, doc := range s.Docs {
+		if score := s.Of[doc]; score > best.Least() && (keep == nil || keep(doc)) {
+			best.Add(doc, score)
 		}
 	}
+	return best.Least()
+}
+
+const (
+	// ownCost is how many occurrences of words are looked at in the time in which a document's own words are.
+	ownCost = 16
+	// leastCost is how many in the time in which a document is looked at for [Wanted.least].
+	leastCost = 2
+)
+
+// Scores are the BM25 scores of an index's documents. The words are added in the order of their weights,
+// so that the same sums come out each time. Unless wanted is nil, documents that aren't wanted may have a lower
+// score than they should, or none: once the words that are left can't make one of them wanted, only those
+// that may be are looked at, by their own words.
+//
+// [Scores.Free] makes their memory available again.
+func (x *Index) Scores(q *Query, wanted *Wanted) *Scores {
+	s := x.noScores()
+	at, left, done, occurrences := slices.Index(q.in, x), 0.0, 0.0, 0
+	for i := range q.words {
+		left += q.words[i].most()
+		occurrences += q.words[i].have
+	}
+	for i := range q.words {
+		w := &q.words[i]
+		if wanted != nil && wanted.Factor*left < done && occurrences > leastCost*len(s.Docs) {
+			least := wanted.least(s, wanted.Factor*left)
+			if wanted.Factor*left < least && s.finish(q, at, i, least/wanted.Factor-left, occurrences) {
+				return s
+			}
+		}
+		for j, segment := range x.segments {
+			for _, o := range s.tally.count(segment, &w.in[at][j]) {
+				s.Add(o.doc, x.score(q, w.weight, o.times, o.doc))
+				if o.titled && w.tells {
+					s.Titled[o.doc] = true
+				}
+			}
+		}
+		left, done, occurrences = left-w.most(), done+w.most(), occurrences-w.have
+	}
 	return s
+}
+
+// most is more than a word adds to any document's score.
+func (w *weighed) most() float64 { return w.weight * (k1 + 1) }
+
+// finish adds the query's words from one on to the documents with at least a score, and drops the others. It does
+// nothing if it takes longer than to look at all occurrences.
+func (s *Scores) finish(q *Query, at, from int, least float64, occurrences int) bool {
+	x, docs := s.index, 0
+	for _, doc := range s.Docs {
+		if s.Of[doc] >= least {
+			docs++
+		}
+	}
+	if ownCost*docs > occurrences {
+		return false
+	}
+	words := q.words[from:]
+	in, times, titled := map[*segment]marks{}, make([]float32, len(words)), make([]bool, len(words))
+	for j, segment := range x.segments {
+		var m marks
+		for i := range words {
+			m.add(i, &words[i].in[at][j])
+		}
+		m.sort()
+		in[segment] = m
+	}
+	s.Docs = slices.DeleteFunc(s.Docs, func(doc uint32) bool {
+		if s.Of[doc] < least {
+			s.Of[doc], s.Titled[doc] = 0, false
+			return true
+		}
+		p := x.places[doc]
+		in[p.segment].count(p.segment, p.at, times, titled)
+		for i := range words {
+			if times[i] > 0 {
+				s.Of[doc] += x.score(q, words[i].weight, times[i], doc)
+				s.Titled[doc] = s.Titled[doc] || titled[i] && words[i].tells
+			}
+			times[i], titled[i] = 0, false
+		}
+		return false
+	})
+	return true
 }
 
 // lengthPenalty is b for documents of the mean length.
@@ -95,7 +190,7 @@ func (x *Index) score(q *Query, weight float64, times float32, doc uint32) float
 // isn't nil only those that it accepts are taken. Documents without any of the
 // query's words aren't found.
 func (x *Index) Top(q *Query, k int, keep func(doc uint32) bool) []top.Hit {
-	s := x.Scores(q)
+	s := x.Scores(q, nil)
 	defer s.Free()
 	return x.Best(s, k, keep)
 }
@@ -110,3 +205,6 @@ func (x *Index) Best(s *Scores, k int, keep func(doc uint32) bool) []top.Hit {
 	}
 	return best.Hits()
 }
+
+// noOrder is for scores that are looked for, and not their documents.
+func noOrder(_, _ uint32) int { return 0 }

@@ -24,6 +24,8 @@ type segment struct {
 	// others.
 	numbers []uint32
 	live    int
+	// removed counts, for each word, the removed documents that have it; nil if none was removed.
+	removed []uint32
 	// lengths are how many words the documents have, and languages are the languages that they are read
 	// in, a byte each, as are traits.
 	lengths           numbers
@@ -37,6 +39,47 @@ type segment struct {
 	// forms are the words that have a stem, or a spelling without accents, in common, by formKey:
 	// varints of their places.
 	forms, formPlaces list
+	// formsOfWords are the forms of each word, by their places: those of a word begin where formStarts says.
+	formStarts, formsOfWords []uint32
+}
+
+// noteForms sets the forms of words.
+func (s *segment) noteForms() {
+	s.formStarts = make([]uint32, s.words.len()+1)
+	var places []uint32
+	for form := range s.forms.len() {
+		places = s.placesOf(places[:0], form)
+		for _, word := range places {
+			s.formStarts[word]++
+		}
+	}
+	all := uint32(0)
+	for word, n := range s.formStarts {
+		all += n
+		s.formStarts[word] = all // the end, which moves to the start
+	}
+	s.formsOfWords = make([]uint32, all)
+	for form := range s.forms.len() {
+		places = s.placesOf(places[:0], form)
+		for _, word := range places {
+			s.formStarts[word]--
+			s.formsOfWords[s.formStarts[word]] = uint32(form) //nolint:gosec // see end
+		}
+	}
+}
+
+// stem is the stem of a word in the language of a document that has it; "" if it has none. It isn't known of
+// words with accents, which may have two.
+func (s *segment) stem(word int, language uint8) (stem string, known bool) {
+	if !isASCII(s.words.at(word)) {
+		return "", false
+	}
+	for _, form := range s.formsOfWords[s.formStarts[word]:s.formStarts[word+1]] {
+		if key := s.forms.at(int(form)); key[0] == language {
+			return key[1:], true
+		}
+	}
+	return "", true
 }
 
 // analyzed is a document that isn't in a segment yet.
@@ -228,28 +271,23 @@ func each(s string, fn func(place, times uint32)) {
 	}
 }
 
-// most is how many documents have any of some words at most.
-func (s *segment) most(words []uint32) (count int) {
-	for _, word := range words {
-		n, _ := uvarint(s.postings.at(int(word)))
-		count += int(n) //nolint:gosec // at most segmentDocs
+// having is how many documents have a word, by its place.
+func (s *segment) having(word int) int {
+	n, _ := uvarint(s.postings.at(word))
+	if s.removed != nil {
+		n -= uint64(s.removed[word])
 	}
-	return count
+	return int(n) //nolint:gosec // at most segmentDocs
 }
 
-// having is how many documents have a word, by its place.
-func (s *segment) having(word int) (count int) {
-	postings := s.postings.at(word)
-	if s.live == len(s.numbers) {
-		n, _ := uvarint(postings)
-		return int(n) //nolint:gosec // at most segmentDocs
+// remove marks the document at a place as removed.
+func (s *segment) remove(place int) {
+	if s.removed == nil {
+		s.removed = make([]uint32, s.words.len())
 	}
-	each(postings, func(place, _ uint32) {
-		if s.numbers[place] != gone {
-			count++
-		}
-	})
-	return count
+	each(s.docs.at(place), func(word, _ uint32) { s.removed[word]++ })
+	s.numbers[place] = gone
+	s.live--
 }
 
 // read returns the documents that weren't removed, as they were analyzed.
@@ -270,10 +308,14 @@ func (s *segment) read() []analyzed {
 
 // formsOf appends the places of the words with a key, see formKey.
 func (s *segment) formsOf(list []uint32, key string) []uint32 {
-	i, found := s.forms.find(key)
-	if !found {
-		return list
+	if i, found := s.forms.find(key); found {
+		list = s.placesOf(list, i)
 	}
+	return list
+}
+
+// placesOf appends the places of the words of a form.
+func (s *segment) placesOf(list []uint32, i int) []uint32 {
 	place := uint64(0)
 	for b := s.formPlaces.at(i); len(b) > 0; {
 		var step uint64
@@ -285,4 +327,6 @@ func (s *segment) formsOf(list []uint32, key string) []uint32 {
 }
 
 // bytes is the memory that the segment takes.
-func (s *segment) bytes() int64 { return int64(len(s.all) + 4*len(s.numbers)) }
+func (s *segment) bytes() int64 {
+	return int64(len(s.all) + 4*(len(s.numbers)+len(s.removed)+len(s.formStarts)+len(s.formsOfWords)))
+}

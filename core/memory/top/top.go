@@ -3,8 +3,6 @@
 // It is internal to Reflectory: its API may change in any release.
 package top
 
-import "slices"
-
 // Hit is a document with its score.
 type Hit struct {
 	Doc   uint32
@@ -30,28 +28,34 @@ func (l *List) Takes(score float64) bool {
 	return len(l.hits) < l.k || l.k > 0 && score >= l.hits[l.k-1].Score
 }
 
+// Least is the lowest score of a full list; 0 if it isn't full.
+func (l *List) Least() float64 {
+	if len(l.hits) < max(1, l.k) {
+		return 0
+	}
+	return l.hits[l.k-1].Score
+}
+
 // Add inserts a hit, if it is among the best.
 func (l *List) Add(doc uint32, score float64) {
-	h := Hit{doc, score}
-	i, _ := slices.BinarySearchFunc(l.hits, h, l.compare)
+	i, end := 0, len(l.hits) // the hits before i come before it, and those from end on behind it
+	for i < end {
+		mid := (i + end) / 2
+		if h := &l.hits[mid]; h.Score > score || h.Score == score && l.order(h.Doc, doc) < 0 {
+			i = mid + 1
+		} else {
+			end = mid
+		}
+	}
 	if i >= l.k {
 		return
 	}
-	if len(l.hits) == l.k {
-		l.hits = l.hits[:l.k-1]
+	if len(l.hits) < l.k {
+		l.hits = append(l.hits, Hit{})
 	}
-	l.hits = slices.Insert(l.hits, i, h)
+	copy(l.hits[i+1:], l.hits[i:])
+	l.hits[i] = Hit{doc, score}
 }
 
 // Hits returns the best, the highest score first.
 func (l *List) Hits() []Hit { return l.hits }
-
-func (l *List) compare(a, b Hit) int {
-	switch {
-	case a.Score > b.Score:
-		return -1
-	case a.Score < b.Score:
-		return 1
-	}
-	return l.order(a.Doc, b.Doc)
-}
