@@ -40,8 +40,8 @@ func (purger) Decide(context.Context, core.Reader, *verdict.GateCase) (*verdict.
 }
 
 // TestPurge_LeavesNothingInTheDataFolder purges one of many memories, and looks for its
-// title, content, tag and metadata in every file of the folder: as they are, and in
-// what tables hold compressed.
+// title, content, tag and metadata, a word and its window in every file of the folder: as they
+// are, and in what tables hold compressed. The kept index has the tag, the word and the window too.
 func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	coretest.Long(t)
 	if coretest.Plain(t) {
@@ -56,13 +56,18 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	defer s.Close()
 	m := newMemories(t, s)
 	observeMany(t, m, 0, others/2)
-	_, err = m.Observe(t.Context(), &core.ObserveRequest{
-		ID: "doomed", Namespace: "doomed", Title: "a title that goes", Content: "the content that goes", Attributes: core.Attributes{AgentID: "agent", Tags: []string{"tag-that-goes"}, Metadata: json.RawMessage(`{"metadata":"that goes"}`)},
+	observed, err := m.Observe(core.WithCaller(t.Context(), core.Caller{Subject: "author"}), &core.ObserveRequest{
+		ID: "doomed", Namespace: "doomed", Title: "a title that goes", Content: "the zsecretz content that goes", Attributes: core.Attributes{AgentID: "agent", Tags: []string{"tag-that-goes"}, Metadata: json.RawMessage(`{"metadata":"that goes"}`)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	recallInRun(t, s, m)
+	m.Close() // its index is kept
+	gone := []string{"that goes", "that-goes", "zsecretz", string(observed.Signals.Window)}
+	if kept := indexHolds(t, s, gone); kept != 3 {
+		t.Fatalf("the kept index has %d of a tag, a word and a window", kept)
+	}
 	observeMany(t, m, others/2, others)
 	if _, err := m.Gate.Sweep(t.Context(), "doomed", nil); err != nil {
 		t.Fatal(err)
@@ -70,17 +75,40 @@ func TestPurge_LeavesNothingInTheDataFolder(t *testing.T) {
 	if _, err := m.Get(t.Context(), "doomed"); err == nil {
 		t.Fatal("it wasn't purged")
 	}
-	checkFolder(t, dir, !s.relist)
+	checkFolder(t, dir, !s.relist, gone)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	checkFolder(t, dir, true)
+	checkFolder(t, dir, true, gone)
+}
+
+// indexHolds counts the texts that the kept index holds.
+func indexHolds(t *testing.T, s core.Store, texts []string) (count int) {
+	t.Helper()
+	all := ""
+	err := s.View(t.Context(), func(r core.Reader) error {
+		return core.ScanPrefix(r, []byte("memory-index-"), func(_, value []byte) (bool, error) {
+			all += string(value)
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts {
+		if strings.Contains(all, text) {
+			count++
+		}
+	}
+	return count
 }
 
 // newMemories returns memories of which the gate purges all that are swept.
 func newMemories(t *testing.T, s core.Store) *memory.Memories {
 	t.Helper()
-	m, err := memory.New(memory.Options{Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}, Forgetters: []core.Forgetter{run.Memories{}}})
+	m, err := memory.New(memory.Options{
+		Store: s, Retention: pending{}, Gate: purger{}, Embedder: embed.Hashed{}, IndexKeptFrom: 1, Forgetters: []core.Forgetter{run.Memories{}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +122,7 @@ func recallInRun(t *testing.T, s core.Store, m *memory.Memories) {
 	if err != nil || len(found.Memories) != 1 {
 		t.Fatalf("recalled %v, error %v", found, err)
 	}
+	found.Memories[0].Signals.Window = "" // a run keeps how a memory did, but for its texts
 	runs, run := run.NewRepository(s, core.SystemClock{}), &core.Run{ID: "run", State: json.RawMessage("{}")}
 	if err := runs.Create(t.Context(), run); err != nil {
 		t.Fatal(err)
@@ -124,7 +153,7 @@ func observeMany(t *testing.T, m *memory.Memories, from, to int) {
 
 // checkFolder looks for what went. The lists of tables may name it until the store is
 // closed.
-func checkFolder(t *testing.T, dir string, lists bool) {
+func checkFolder(t *testing.T, dir string, lists bool, texts []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(paths) == 0 {
@@ -138,7 +167,7 @@ func checkFolder(t *testing.T, dir string, lists bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, gone := range []string{"that goes", "that-goes"} {
+		for _, gone := range texts {
 			if bytes.Contains(data, []byte(gone)) && (lists || !strings.Contains(path, "MANIFEST-")) {
 				t.Errorf("%s holds %q", path, gone)
 			}
