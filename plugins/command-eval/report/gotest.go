@@ -39,9 +39,7 @@ func readGoTest(r *Report, text string) error {
 			}
 		case "pass", "fail", "skip":
 			r.goTest(&e, output, failed)
-			if e.Test != "" {
-				delete(output, key)
-			}
+			delete(output, key)
 		}
 	}
 	r.Tests = true
@@ -64,6 +62,7 @@ func (r *Report) goTest(e *goEvent, output map[string]string, failed map[string]
 	case e.Action == "fail" && !failed[e.Package]:
 		r.test("", false, false)
 		build := output[e.FailedBuild+"\x00"]
+		delete(output, e.FailedBuild+"\x00") // many packages may fail by one build
 		before := r.Found
 		_ = readLines(r, build) // never fails
 		if r.Found == before {

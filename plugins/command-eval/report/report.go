@@ -49,6 +49,8 @@ const (
 	// maxMessage is the length of a finding's message in bytes, and maxWord of its path and rule.
 	maxMessage = 2000
 	maxWord    = 500
+	// maxEscaped is how much of a text is searched for terminal escapes, in bytes.
+	maxEscaped = 16 << 10
 )
 
 // The severities of findings, as in [sdk.Finding].
@@ -124,9 +126,10 @@ func (r *Report) add(f sdk.Finding) {
 	if len(r.Findings) >= MaxFindings {
 		return
 	}
-	f.Message = cmp.Or(clip(Plain(f.Message), maxMessage), "no message")
-	f.Code = clip(oneLine(f.Code), maxWord)
-	f.Path = filePath(f.Path)
+	// They are cut first: a report can name the same long file for each of its findings.
+	f.Message = cmp.Or(clip(Plain(clip(f.Message, maxEscaped)), maxMessage), "no message")
+	f.Code = clip(oneLine(clip(f.Code, maxEscaped)), maxWord)
+	f.Path = filePath(clip(f.Path, maxEscaped))
 	f.Line, f.Column = max(0, f.Line), max(0, f.Column)
 	r.Findings = append(r.Findings, f)
 }

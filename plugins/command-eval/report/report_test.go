@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -131,6 +132,40 @@ func TestFindings_AreBounded(t *testing.T) {
 	r, err := Read(Lines, strings.Repeat("a.c:1:2: error: "+strings.Repeat("é", 1500)+"\n", 60))
 	if err != nil || r.Found != 60 || len(r.Findings) != MaxFindings || r.Severities[Error] != 60 || len(r.Findings[0].Message) > maxMessage+5 || !utf8.ValidString(r.Findings[0].Message) {
 		t.Error(r, err)
+	}
+}
+
+// TestRead_IsBounded: none of these reports, which a program can make up, takes long or much memory. Each would have
+// copied or read gigabytes.
+func TestRead_IsBounded(t *testing.T) {
+	event := func(action, rest string) string { return `{"Action":"` + action + `",` + rest + "}\n" }
+	for name, c := range map[string]struct {
+		format Format
+		text   string
+	}{
+		"many messages of a test":   {TAP, "TAP version 13\nnot ok 1 - a\n" + strings.Repeat("error: x\n", 800_000)},
+		"many packages of a build":  {GoTest, event("build-output", `"ImportPath":"p","Output":"`+strings.Repeat("x ", 1<<20)+`"`) + strings.Repeat(event("fail", `"Package":"q","FailedBuild":"p"`), 90_000)},
+		"many ends of a package":    {GoTest, event("output", `"Package":"q","Output":"`+strings.Repeat("x ", 1<<20)+`"`) + strings.Repeat(event("fail", `"Package":"q"`), 120_000)},
+		"many results":              {SARIF, `{"version":"2.1.0","runs":[{"results":[` + strings.Repeat("{},", 1_000_000) + `{}]}]}`},
+		"many locations":            {SARIF, `{"version":"2.1.0","runs":[{"results":[{"locations":[` + strings.Repeat("{},", 1_000_000) + `{}]}]}]}`},
+		"many suppressions":         {SARIF, `{"version":"2.1.0","runs":[{"results":[{"suppressions":[` + strings.Repeat("[],", 1_000_000) + `{}]}]}]}`},
+		"many rules":                {SARIF, `{"version":"2.1.0","runs":[{"tool":{"driver":{"rules":[` + strings.Repeat("{},", 1_000_000) + `{}]}}}]}`},
+		"many runs":                 {SARIF, `{"version":"2.1.0","runs":[` + strings.Repeat("{},", 1_000_000) + `{}]}`},
+		"many attributes":           {JUnit, `<testsuite><testcase ` + strings.Repeat(`a="" `, 1_000_000) + `/></testsuite>`},
+		"many parts of a text":      {JUnit, `<testsuite><testcase name="a"><failure>` + strings.Repeat("x<a/>", 1_000_000) + `</failure></testcase></testsuite>`},
+		"a long name, many times":   {Checkstyle, `<checkstyle><file name="` + strings.Repeat("x", 4<<20) + `">` + strings.Repeat("<error/>", 400_000) + `</file></checkstyle>`},
+		"a long line":               {Lines, strings.Repeat("a.c:1:", 1<<20)},
+		"many places in one line":   {Lines, strings.Repeat(strings.Repeat("a.c:1: ", 500)+"\n", 200)},
+		"many tests without a name": {TAP, strings.Repeat("ok\n", 500_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Read(c.format, c.text)
+			if runtime.ReadMemStats(&after); err != nil || after.TotalAlloc-before.TotalAlloc > 2<<30 {
+				t.Errorf("%v, %d MiB", err, (after.TotalAlloc-before.TotalAlloc)>>20)
+			}
+		})
 	}
 }
 

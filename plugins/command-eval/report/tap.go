@@ -32,7 +32,7 @@ func readTAP(r *Report, text string) error {
 			last.Path, last.Line, last.Column = m[1], atoi(m[2]), atoi(m[3])
 			continue
 		}
-		if error, is := strings.CutPrefix(strings.TrimSpace(line), "error: "); is && last != nil {
+		if error, is := strings.CutPrefix(strings.TrimSpace(line), "error: "); is && last != nil && len(last.Message) < maxMessage {
 			last.Message += ": " + strings.Trim(error, `'"`)
 			continue
 		}
