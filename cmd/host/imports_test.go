@@ -36,7 +36,7 @@ var imports = map[string][]string{
 	"plugins/checks-eval/checkseval": {"plugins/internal/expression", "plugins/internal/schema", "sdk", "sdk/jsonconfig"},
 	"plugins/mcp-eval":               {"plugins/mcp-eval/mcpeval", "sdk/process"},
 	"plugins/mcp-eval/mcpeval":       {"plugins/internal/expression", "plugins/internal/schema", "sdk", "sdk/jsonconfig"},
-	"plugins/internal/expression":    {"plugins/internal/schema"},
+	"plugins/internal/expression":    {"plugins/internal/schema", "policy/celcost"},
 	"plugins/internal/schema":        {"sdk"},
 	"plugins/llm-eval":               {"plugins/llm-eval/llmeval", "sdk/process"},
 	"plugins/llm-eval/llmeval":       {"plugins/internal/schema", "sdk", "sdk/apikey", "sdk/httpfault", "sdk/jsonconfig", "sdk/modeltext"},
@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"plugins/lua-eval/luaeval":       {"sdk", "sdk/jsonconfig"},
 
 	"plugins/command-eval":             {"plugins/command-eval/commandeval", "sdk/process"},
-	"plugins/command-eval/commandeval": {"plugins/command-eval/report", "sdk", "sdk/jsonconfig"},
+	"plugins/command-eval/commandeval": {"plugins/command-eval/report", "plugins/internal/expression", "sdk", "sdk/jsonconfig"},
 	"plugins/command-eval/report":      {"sdk"},
 
 	"core":            {"core/jsontext", "sdk"},
@@ -172,10 +172,11 @@ var imports = map[string][]string{
 	"core/plugin/process/sandbox/launcher": {},
 
 	"policy":            {"core", "core/jsontext", "core/policypoint", "policy/defaults", "policy/format", "policy/program", "sdk"},
+	"policy/celcost":    {}, // which also bounds the expressions of plugins
 	"policy/defaults":   {},
 	"policy/format":     {"core", "core/document", "core/jsontext", "sdk"},
 	"policy/policytest": {"policy", "policy/format", "policy/program", "sdk"},
-	"policy/program":    {"core", "policy/format", "sdk"},
+	"policy/program":    {"core", "policy/celcost", "policy/format", "sdk"},
 
 	"cmd/host": {"cmd/host/internal/cli"},
 	"cmd/host/internal/cli": {
@@ -251,7 +252,7 @@ var holders = map[string][]string{
 	"github.com/RaduBerinde/btreemap":       {"core/store/mem"},
 	"github.com/jackc/pgx":                  {"core/store/postgres"},
 	"github.com/anishathalye/porcupine":     {}, // tests
-	"github.com/google/cel-go":              {"plugins/command-eval/commandeval", "plugins/internal/expression", "policy/program"},
+	"github.com/google/cel-go":              {"plugins/internal/expression", "policy/celcost", "policy/program"},
 	"github.com/fsnotify/fsnotify":          {"policy"},
 	"go.yaml.in/yaml/v3":                    {"core/document", "plugins/checks-eval/checkseval"},
 	"github.com/go-json-experiment/json":    {"core/codec"},

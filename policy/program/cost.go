@@ -2,11 +2,15 @@ package program
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/overloads"
+	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
 
@@ -24,9 +28,6 @@ const (
 	// whether a policy's static cost is acceptable. The cost of policies that depend on
 	// this assumption is measured.
 	AssumedSize = 1000
-	// interruptEvery is how many steps of a comprehension are between two checks of the
-	// context.
-	interruptEvery = 100
 )
 
 // estimator gives cel-go the sizes of the inputs and the costs of our own functions.
@@ -130,5 +131,44 @@ func (e *Env) costsOf(scope *cel.Env, checked *cel.Ast) (costs, error) {
 		return costs{}, err
 	}
 	assumed, err := scope.EstimateCost(checked, newEstimator(e.sizes, AssumedSize))
+	if nests(checked.NativeRep()) {
+		proven.Max = math.MaxUint64
+	}
 	return costs{least: proven.Min, proven: proven.Max, assumed: assumed.Max}, err
+}
+
+// nests reports whether an expression makes lists or maps that hold others or texts, adds lists, or compares such:
+// cel-go's estimate counts only the elements of the outer one.
+func nests(tree *ast.AST) bool {
+	composite := func(e ast.Expr) bool {
+		switch tree.GetType(e.ID()).Kind() {
+		case types.DynKind, types.ListKind, types.MapKind, types.OpaqueKind, types.TypeParamKind:
+			return true
+		}
+		return false
+	}
+	large := func(e ast.Expr) bool {
+		kind := tree.GetType(e.ID()).Kind()
+		return composite(e) || e.Kind() != ast.LiteralKind && (kind == types.StringKind || kind == types.BytesKind)
+	}
+	found := ast.MatchDescendants(ast.NavigateAST(tree), func(e ast.NavigableExpr) bool {
+		switch e.Kind() {
+		case ast.ListKind:
+			return slices.ContainsFunc(e.AsList().Elements(), large)
+		case ast.MapKind:
+			return slices.ContainsFunc(e.AsMap().Entries(), func(entry ast.EntryExpr) bool { return large(entry.AsMapEntry().Value()) })
+		case ast.CallKind:
+			args := e.AsCall().Args()
+			switch e.AsCall().FunctionName() {
+			case operators.Equals, operators.NotEquals:
+				return composite(args[0]) && composite(args[1])
+			case operators.In:
+				return composite(args[0])
+			case operators.Add: // a list that a variable doubles, which the next one does, too
+				return composite(e)
+			}
+		}
+		return false
+	})
+	return len(found) > 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
+	"github.com/reflectory/reflectory/policy/celcost"
 	"github.com/reflectory/reflectory/policy/format"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -118,8 +119,7 @@ func (c *compiler) expression(s *scope, text *format.Text, checked *cel.Ast) *ex
 	if !x.tracked {
 		options = append(options, cel.CustomDecoratorV2(s.bySlot), cel.CustomDecoratorV2(newDoubles(checked).decorate))
 	} else {
-		options = append(options, cel.CostLimit(CostLimit), cel.InterruptCheckFrequency(interruptEvery),
-			cel.CostTracking(newEstimator(nil, 0)))
+		options = append(options, celcost.Options(CostLimit, newEstimator(nil, 0))...)
 	}
 	if x.program, err = s.cel.Program(checked, options...); err != nil {
 		// Constant parts are evaluated here, so a bad regular expression is reported

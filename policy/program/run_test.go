@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,31 @@ func TestAPolicyThatIsTooDearIsStopped(t *testing.T) {
 		})
 	}
 }
+
+// Each variable holds the one before it twice, so the last holds 2^40 values or characters.
+func TestAPolicyWhoseVariablesDoubleIsStopped(t *testing.T) {
+	env := newEnv(t, "input any dyn\ninput text string")
+	for _, c := range []struct{ first, next, last string }{
+		{"text", "v + v", "v.size() > 0"}, {"any", "v + v", "v == any"}, {"'x'", "v + v", "v == text"}, {"dyn('x')", "v + v", "v == any"},
+		{"[1]", "[v, v]", "v == v"}, {"[1]", "v + v", "2 in v"}, {"[any]", "[v, v]", "v in [v]"}, {"{'a': 1}", "{'a': v, 'b': v}", "v != v"},
+		{"[1]", "[v, v]", "[1][dyn(v)] == 1 || true"}, {"[1]", "[v, v]", "v"},
+	} {
+		policy := "rule:\n  variables:\n    - {name: v0, expression: \"" + c.first + "\"}\n"
+		before := "variables.v0"
+		for i := 1; i <= 40; i++ {
+			policy += fmt.Sprintf("    - {name: v%d, expression: \"%s\"}\n", i, variable.ReplaceAllString(c.next, before))
+			before = fmt.Sprintf("variables.v%d", i)
+		}
+		policy += "  match:\n    - output: \"" + variable.ReplaceAllString(c.last, before) + "\"\n"
+		p := compile(t, env, []byte(policy))
+		in := &inputs{variables: env.Variables(), asked: map[string]int{}, values: map[string]any{"any": "x", "text": "x"}}
+		if result, err := p.Run(context.Background(), in); sdk.ReasonOf(err) != "policy_too_dear" {
+			t.Errorf("%+v: %.100v, %v", c, result, err)
+		}
+	}
+}
+
+var variable = regexp.MustCompile(`\bv\b`)
 
 func TestExplainShowsTheWay(t *testing.T) {
 	env := newEnv(t, "input x int")

@@ -166,7 +166,7 @@ func TestExpression_IsAConditionOrAnObject(t *testing.T) {
 		{`{"valid": false, "score": 7}`, `"y"`, .999, "is false"},
 		{`{"valid": true, "score": 0.0/0.0}`, `"y"`, 0, "not a number"},
 		{`{"score": 1}`, `"y"`, 0, "whose field valid is true or false"},
-		{`output`, `"y"`, 0, "neither true or false nor an object"},
+		{`output`, `"y"`, 0, "neither true or false, a score nor an object"},
 		{`output == 18446744073709551616.0`, `18446744073709551616`, 1, ""},
 		{`expected == null`, `1`, 0, "is false"},
 	}
@@ -273,7 +273,7 @@ func TestConfig_ReportsAllProblemsAtOnce(t *testing.T) {
 		{`{"all": [{"cel": ""}]}`, "all[0].cel: must be a CEL expression"},
 		{`{"all": [{"cel": "output +"}]}`, "all[0].cel: line 1, column"},
 		{`{"all": [{"cel": "outptu == 1"}]}`, "undeclared reference to 'outptu'"},
-		{`{"all": [{"cel": "1 + 1"}]}`, "gives int, neither a condition nor an object"},
+		{`{"all": [{"cel": "'x'"}]}`, "gives string, neither a condition, a score nor an object"},
 		{`{"all": [{"cel": "'a'.replace('a', 'b') == 'b'"}]}`, "undeclared reference to 'replace'"},
 		{`{"all": [{"at": "x", "is": "json"}]}`, `all[0].at "x" is not a JSON Pointer`},
 		{`{"all": [{"max_chars": 1}], "any": []}`, "unknown key any"},

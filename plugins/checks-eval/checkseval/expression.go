@@ -17,7 +17,7 @@ const maxMessage = 1_000
 func readExpression(o *jsonconfig.Object, key string, _ json.RawMessage) judge {
 	var source string
 	o.Take(key, "text", &source)
-	x, problems := expression.Compile(source, "output", "expected", "state")
+	x, problems := expression.Compile(source, expression.Cost, "output", "expected", "state")
 	for _, problem := range problems {
 		o.Report("%s: %s", key, problem)
 	}

@@ -44,6 +44,7 @@ func TestHostileOutputs_AreBadOutputs(t *testing.T) {
 		{"a long text in an expression", `{"cel": "output.size() > 0"}`, long("a", 2<<20), "expressions read at most 1 MiB"},
 		{"a loop in a loop", `{"cel": "output.all(a, output.all(b, output.all(c, a + b + c > 0)))"}`, `[` + strings.Repeat("1,", 10_000) + `1]`, "cost limit"},
 		{"a text that doubles", `{"cel": "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20].all(x, (output+output+output+output+output+output+output+output).size() > 0)"}`, long("a", 1<<20-10), "cost limit"},
+		{"lists that hold themselves twice", `{"cel": "[output].map(a, [a, a])` + strings.Repeat(`.map(a, [a, a])`, 30) + ` == output"}`, `[1]`, "cost limit"},
 		{"a pattern made of the output", `{"cel": "output.matches(output)"}`, text(strings.Repeat("(a*)*", 900) + strings.Repeat("b", 100_000)), "regular expression has"},
 		{"a value in a long list", `{"cel": "output.all(x, x in output || true)"}`, `[` + strings.Repeat(`"a",`, 100_000) + `"b"]`, "cost limit"},
 		{"a pattern for a long text", `{"cel": "output.matches('(a|b|c){300}d')"}`, long("a", 1<<20-10), "cost limit"},

@@ -101,7 +101,8 @@ func TestVerdict(t *testing.T) {
 		"cel: a score":                {`{"run":["x"],"report":{"cel":"json.score"}}`, sdk.ExecResponse{Stdout: `{"score":0.5}`}, false, .5, "cel", ""},
 		"cel: an object":              {`{"run":["x"],"report":{"cel":"{'valid': true, 'score': 0.9}"}}`, sdk.ExecResponse{}, true, .9, "", ""},
 		"cel: nothing there":          {`{"run":["x"],"report":{"cel":"json.a.b"}}`, sdk.ExecResponse{Stdout: "{}"}, false, 0, "cel", ""},
-		"cel: no verdict":             {`{"run":["x"],"report":{"cel":"json"}}`, sdk.ExecResponse{Stdout: `"yes"`}, false, 0, "cel  the expression gives no verdict", ""},
+		"cel: no verdict":             {`{"run":["x"],"report":{"cel":"json"}}`, sdk.ExecResponse{Stdout: `"yes"`}, false, 0, "cel  the expression can't be evaluated: it gives neither true or false, a score nor an object", ""},
+		"cel: grows without end":      {`{"run":["x"],"report":{"cel":"[stdout]` + strings.Repeat(".map(t, t + t)", 40) + `[0] == stderr"}}`, sdk.ExecResponse{Stdout: "x"}, false, 0, "cel  the expression can't be evaluated: it was stopped at the cost limit, 3000000 units", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.resp.Program = sdk.ExecProgram{Path: "/usr/bin/x", SHA256: strings.Repeat("a", 64)}
@@ -211,7 +212,7 @@ func TestConfig_Refuses(t *testing.T) {
 	for config, want := range map[string]string{
 		`{}`: "either run", `{"run":["a"],"sh":"b"}`: "either run", `{"run":[]}`: "either run", `{"run":"a"}`: "not a list of texts", `{"run":["a"],"put":"file"}`: "put",
 		`{"run":["a"],"put":{}}`: "put: file is missing", `{"run":["a"],"put":"diff"}`: "may_change is missing", `{"run":["a"],"put":"stdin","stdin":"x"}`: "stdin can't be given",
-		`{"run":["a"],"report":"xml"}`: "report", `{"run":["a"],"report":{}}`: "report: cel is missing", `{"run":["a"],"report":{"cel":"1 +"}}`: "report.cel", `{"run":["a"],"report":{"cel":"'x'"}}`: "it gives string",
+		`{"run":["a"],"report":"xml"}`: "report", `{"run":["a"],"report":{}}`: "report: cel is missing", `{"run":["a"],"report":{"cel":"1 +"}}`: "report.cel", `{"run":["a"],"report":{"cel":"'x'"}}`: "gives string",
 		`{"run":["a"],"timeout":"0s"}`: "timeout", `{"run":["a"],"timeout":5}`: "timeout", `{"run":["a"],"timeout":"25h"}`: "timeout", `{"run":["a"],"limits":{"memory":"2 apples"}}`: "limits.memory",
 		`{"run":["a"],"limits":{"memory":-1}}`: "limits.memory", `{"run":["a"],"limits":{"processes":0}}`: "limits.processes", `{"run":["a"],"limits":{"cpu":1}}`: "unknown key limits.cpu",
 		`{"run":["a"],"exit":{"pass":[300]}}`: "can't be an exit status", `{"run":["a"],"exit":{"pass":[1],"fail":[1]}}`: "in both", `{"run":["a"],"exit":{"else":"pass"}}`: "exit.else",

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 
 	"github.com/reflectory/reflectory/plugins/command-eval/report"
+	"github.com/reflectory/reflectory/plugins/internal/expression"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -50,7 +51,7 @@ func Plugin() sdk.Plugin {
 // command is a prepared config. It never changes, so it is safe for concurrent use.
 type command struct {
 	*config
-	rule *expression
+	rule *expression.Expression
 }
 
 func prepare(data json.RawMessage) (*command, error) {

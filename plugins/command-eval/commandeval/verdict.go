@@ -48,10 +48,7 @@ func (c *command) verdict(ctx context.Context, resp *sdk.ExecResponse) (*sdk.Ver
 	case resp.Signal != "":
 		v.Errors = []sdk.Finding{{Message: fmt.Sprintf("%s was ended by the signal %s", c.name(), resp.Signal), Code: codeExit}}
 	case c.Report == reportCEL:
-		var err error
-		if v, err = c.rule.judge(ctx, resp); err != nil {
-			return nil, err
-		}
+		v = c.evaluate(ctx, resp)
 	default:
 		if err := c.judge(v, resp); err != nil {
 			return nil, err

@@ -7,33 +7,35 @@ package expression
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/env"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/reflectory/reflectory/plugins/internal/schema"
+	"github.com/reflectory/reflectory/policy/celcost"
 )
 
 // Bounds of expressions and patterns.
 const (
 	maxBytes = 16 << 10
-	// maxCost bounds what an evaluation of an expression may cost, in cel-go's units:
+	// Cost is what an evaluation of an expression over an output may cost, in cel-go's units:
 	// 0.03 s for most, and about 1 s for loops in loops, where counting takes quadratic time.
-	maxCost = 250_000
-	// interruptEvery is how many steps of a comprehension are between two looks at the deadline.
-	interruptEvery = 100
+	Cost = 250_000
+	// maxTime is how long an evaluation takes at most: where counting takes quadratic time, it may be reached first.
+	maxTime        = 20 * time.Second
 	maxNesting     = 100 // levels of brackets and operators
 	maxParseErrors = 20
 	// MaxInput is the largest value that expressions should be given, in bytes as JSON: split makes lists
@@ -43,22 +45,20 @@ const (
 	// 100 million steps, which is 2 to 4 s. A pattern for e-mail addresses or dates has 50 to 500.
 	MaxPatternSize  = 5_000
 	maxPatternBytes = 10_000
-	// maxMatch is what one match may take in steps, each an instruction of a pattern's program for a byte
-	// of the text, and stepsPerCost how many of them are
-	// a unit of cel-go's cost.
-	maxMatch     = 2_500_000
+	// stepsPerCost is how many steps of a match are a unit of cel-go's cost, each an instruction of a pattern's
+	// program for a byte of the text.
 	stepsPerCost = 10
 )
 
 // newEnvironment declares what expressions may name. Functions that make a text far longer than
 // their arguments, whose cost is counted only afterwards, are left out; patterns are bounded.
-func newEnvironment(variables []string) (*cel.Env, error) {
+func newEnvironment(cost int, variables []string) (*cel.Env, error) {
 	text := cel.StringType
 	removed := func(name string, overloads ...cel.FunctionOpt) cel.EnvOption {
 		return cel.Function(name, append(overloads, cel.DisableDeclaration(true))...)
 	}
 	matches := func(text, pattern ref.Val) ref.Val {
-		return matchBounded(string(text.(types.String)), string(pattern.(types.String)))
+		return matchBounded(string(text.(types.String)), string(pattern.(types.String)), cost*stepsPerCost)
 	}
 	e, err := cel.NewCustomEnv(
 		cel.StdLib(cel.StdLibSubset(env.NewLibrarySubset().AddExcludedFunctions(env.NewFunction("matches")))),
@@ -82,42 +82,28 @@ func newEnvironment(variables []string) (*cel.Env, error) {
 	return e, err
 }
 
-// actualCost counts what cel-go can't: the size of a pattern's program, and what functions of several overloads
-// do with values whose type isn't known before.
-type actualCost struct{}
+// matchCost counts the size of a pattern's program, which cel-go doesn't.
+type matchCost struct{}
 
 // CallCost implements interpreter.ActualCostEstimator.
-func (actualCost) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
-	size := 0
-	switch function {
-	case "matches":
-		if text, pattern := args[0].(types.String), args[1].(types.String); len(pattern) <= maxPatternBytes {
-			size = len(text) * schema.PatternSize(string(pattern)) / stepsPerCost
-		}
-	case operators.Add:
-		for _, v := range args {
-			if text, ok := v.(types.String); ok {
-				size += len(text) / stepsPerCost
-			}
-		}
-	case operators.In:
-		if list, ok := args[1].(traits.Lister); ok {
-			size = int(list.Size().(types.Int))
-		}
-	default:
+func (matchCost) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
+	if function != "matches" {
 		return nil
 	}
-	cost := 1 + uint64(size)
+	cost := uint64(1)
+	if text, pattern := args[0].(types.String), args[1].(types.String); len(pattern) <= maxPatternBytes {
+		cost += uint64(len(text) * schema.PatternSize(string(pattern)) / stepsPerCost)
+	}
 	return &cost
 }
 
 // matchBounded matches a text by a pattern, which an expression may have made of the output.
-func matchBounded(text, pattern string) ref.Val {
+func matchBounded(text, pattern string, maxSteps int) ref.Val {
 	re, size, err := CompilePattern(pattern)
 	if err != nil {
 		return types.WrapErr(err)
 	}
-	if len(text)*size > maxMatch {
+	if len(text)*size > maxSteps {
 		return types.NewErr("the pattern %.60q would take too long on a text of %d bytes", re.String(), len(text))
 	}
 	return types.Bool(re.MatchString(text))
@@ -126,16 +112,18 @@ func matchBounded(text, pattern string) ref.Val {
 // Expression is a compiled expression. It is safe for concurrent use.
 type Expression struct {
 	source  string
+	cost    int
 	program cel.Program
 }
 
-// Compile compiles an expression over the named variables, whose types aren't known before, and which gives a boolean or
-// an object. The problems are what is wrong with it, each with its place; there are none if there is an expression.
-func Compile(source string, variables ...string) (x *Expression, problems []string) {
+// Compile compiles an expression over the named variables, whose types aren't known before, and which gives a boolean, a
+// score or an object. An evaluation may cost that much. The problems are what is wrong with it, each with its place; there are none if
+// there is an expression.
+func Compile(source string, cost int, variables ...string) (x *Expression, problems []string) {
 	if strings.TrimSpace(source) == "" || len(source) > maxBytes {
 		return nil, []string{fmt.Sprintf("must be a CEL expression of at most %d bytes", maxBytes)}
 	}
-	environment, err := newEnvironment(variables)
+	environment, err := newEnvironment(cost, variables)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
@@ -146,14 +134,15 @@ func Compile(source string, variables ...string) (x *Expression, problems []stri
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	if kind := checked.OutputType(); !slices.Contains([]types.Kind{types.BoolKind, types.DynKind, types.MapKind}, kind.Kind()) {
-		return nil, []string{fmt.Sprintf("gives %s, neither a condition nor an object with the field valid", kind)}
+	results := []types.Kind{types.BoolKind, types.IntKind, types.DoubleKind, types.DynKind, types.MapKind}
+	if kind := checked.OutputType(); !slices.Contains(results, kind.Kind()) {
+		return nil, []string{fmt.Sprintf("gives %s, neither a condition, a score nor an object with the field valid", kind)}
 	}
-	program, err := environment.Program(checked, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(interruptEvery), cel.CostTracking(actualCost{}))
+	program, err := environment.Program(checked, celcost.Options(uint64(cost), matchCost{})...)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
-	return &Expression{source, program}, nil
+	return &Expression{source, cost, program}, nil
 }
 
 // Names reports whether the expression's text has a word, without which it can't name what is called so.
@@ -170,25 +159,40 @@ func (x *Expression) Object(ctx context.Context, variables map[string]any) (obje
 	for name, v := range variables {
 		values[name] = native(v)
 	}
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
 	out, _, err := x.program.ContextEval(ctx, values)
+	var stopped interpreter.EvalCancelledError
+	if errors.As(err, &stopped) && stopped.Cause == interpreter.CostLimitExceeded {
+		return nil, fmt.Errorf("it was stopped at the cost limit, %d units of work: look at fewer or shorter values", x.cost)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if b, ok := out.(types.Bool); ok {
-		return map[string]any{"valid": bool(b), "score": map[bool]float64{true: 1}[bool(b)]}, nil
+	switch v := out.(type) {
+	case types.Bool:
+		return map[string]any{"valid": bool(v), "score": map[bool]float64{true: 1}[bool(v)]}, nil
+	case types.Int, types.Double:
+		score, _ := v.ConvertToType(types.DoubleType).(types.Double)
+		return scored(map[string]any{"valid": score >= 1, "score": float64(score)})
 	}
 	converted, err := out.ConvertToNative(reflect.TypeFor[*structpb.Value]())
 	if err != nil {
-		return nil, fmt.Errorf("it gives a value of type %s, neither true or false nor an object with the field valid", out.Type().TypeName())
+		return nil, fmt.Errorf("it gives a value of type %s, neither true or false, a score nor an object with the field valid", out.Type().TypeName())
 	}
 	object, _ = converted.(*structpb.Value).AsInterface().(map[string]any)
 	valid, ok := object["valid"].(bool)
 	if !ok {
-		return nil, fmt.Errorf("it gives neither true or false nor an object whose field valid is true or false")
+		return nil, fmt.Errorf("it gives neither true or false, a score nor an object whose field valid is true or false")
 	}
 	if object["score"] == nil {
 		object["score"] = map[bool]float64{true: 1}[valid]
 	}
+	return scored(object)
+}
+
+// scored checks the score of an object.
+func scored(object map[string]any) (map[string]any, error) {
 	score, ok := object["score"].(float64)
 	if !ok || math.IsNaN(score) {
 		return nil, fmt.Errorf("it gives a score that is not a number")

@@ -110,7 +110,7 @@ func prepare(s *session, data json.RawMessage, judges bool) (*tool, error) {
 	var source string
 	if o.Take("verdict", "text", &source) {
 		var problems []string
-		if t.verdict, problems = expression.Compile(source, "result"); len(problems) > 0 {
+		if t.verdict, problems = expression.Compile(source, expression.Cost, "result"); len(problems) > 0 {
 			o.Report("verdict: %s", strings.Join(problems, "; "))
 		}
 		if !judges {

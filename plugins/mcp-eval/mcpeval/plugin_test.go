@@ -157,7 +157,7 @@ func TestConfig_IsCheckedBeforeTheServerIsCalled(t *testing.T) {
 		`{"tool": "echo", "arguments": [1]}`: "arguments is a list, not an object",
 		`{"tool": "echo", "verdict": "a +"}`: "verdict: line 1, column",
 		`{"tool": "echo", "verdict": "output == 1"}`:    "undeclared reference to 'output'",
-		`{"tool": "echo", "verdict": "1"}`:              "neither a condition nor an object",
+		`{"tool": "echo", "verdict": "'x'"}`:            "neither a condition, a score nor an object",
 		`{"tool": "echo", "argument": {}}`:              "did you mean arguments?",
 		`{"tool": "x", "arguments": 1, "verdict": "("}`: `has no tool "x"; it has echo, judge; arguments is a number, not an object; verdict: line 1`,
 	} {
