@@ -1,13 +1,19 @@
 package exec_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/reflectory/reflectory/core/exec"
 	"github.com/reflectory/reflectory/core/plugin/process/sandbox"
@@ -130,6 +136,41 @@ func TestRunner_RefusesWhatItCannotBound(t *testing.T) {
 	o.Sandbox = sandbox.Off
 	if got, err = exec.New(o).Run(t.Context(), exec.Caller{}, q); err != nil || len(got.Unbounded) != 1 {
 		t.Errorf("off: %+v, %v", got, err)
+	}
+}
+
+// noNamespacesVariable makes the test binary a host, of an ordinary user, that can make no namespaces.
+const noNamespacesVariable = "TEST_EXEC_NO_NAMESPACES"
+
+// runWithoutNamespaces prints how a program ends that is run without a sandbox, and what the host lacks.
+func runWithoutNamespaces() {
+	if err := errors.Join(os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0), syscall.Setgroups(nil),
+		syscall.Setresgid(ordinaryUser, ordinaryUser, ordinaryUser), syscall.Setresuid(ordinaryUser, ordinaryUser, ordinaryUser),
+		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := exec.New(exec.Options{Grants: func() exec.Grants { return exec.Grants{Allow: []string{"true"}} }, TempDir: os.Getenv(noNamespacesVariable), Sandbox: sandbox.Off})
+	_, err := r.Run(context.Background(), exec.Caller{}, &sdk.ExecRequest{Run: []string{"true"}})
+	fmt.Println(sdk.ReasonOf(err), sdk.AsError(err).Hint != "", r.Missing())
+}
+
+// TestRunner_NeedsNamespaces: without them a program is refused, whatever sandbox says, and the status says why.
+func TestRunner_NeedsNamespaces(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // only root can become another user in a user namespace
+	}
+	dir := shortTempDir(t)
+	if err := os.Chown(dir, ordinaryUser, ordinaryUser); err != nil {
+		t.Fatal(err)
+	}
+	whole := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1 << 16}}
+	host := osexec.CommandContext(t.Context(), attacker)
+	host.Env = []string{noNamespacesVariable + "=" + dir, "PATH=" + os.Getenv("PATH")}
+	host.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: whole, GidMappings: whole, GidMappingsEnableSetgroups: true}
+	out, err := host.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "sandbox_missing true [namespaces: ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -118,6 +118,7 @@ func hostileBounds(t *testing.T) {
 		{"disk", sandbox.Temp + "/big", sdk.ExecDisk},
 		{"disk", sandbox.Home + "/big", sdk.ExecDisk},
 		{"disk", "/dev/shm/big", sdk.ExecDisk},
+		{"disk again", sandbox.Workspace + "/big", sdk.ExecDisk},
 		{"files", sandbox.Workspace, sdk.ExecDisk},
 		{"sleep", "", sdk.ExecTimeout},
 	} {

@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		runHost(dir)
 		os.Exit(0)
 	}
+	if os.Getenv(noNamespacesVariable) != "" {
+		runWithoutNamespaces()
+		os.Exit(0)
+	}
 	if len(os.Args) == 2 && strings.HasSuffix(os.Args[1], "version") {
 		fmt.Println("attacker 1.2\nof the tests")
 		os.Exit(0)
@@ -138,6 +142,17 @@ var attacks = map[string]func(arg string) (string, error){
 	},
 	"disk": func(path string) (string, error) {
 		f, err := os.Create(path)
+		if err != nil {
+			return "", err
+		}
+		return "written", hold(fill(f))
+	},
+	// It takes the room in a file without a name, which its end gives back.
+	"disk again": func(path string) (string, error) {
+		f, err := os.Create(path)
+		if err == nil {
+			err = os.Remove(path)
+		}
 		if err != nil {
 			return "", err
 		}

@@ -67,7 +67,8 @@ func (r *Runner) run(ctx context.Context, j *job) (*sdk.ExecResponse, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(q.Stdin), &p.stdout, &p.stderr
 	if p.process, err = start(cmd, cell); err != nil {
-		return nil, err
+		return nil, sdk.Errorf(sdk.Unavailable, "sandbox_missing", "programs aren't run, since this machine gives them no %s%w", namespaces, err).
+			WithHint("give the host CAP_SYS_ADMIN if it is root, and user namespaces if it isn't; in a container that is a setting of the container")
 	}
 	defer p.process.end()
 	if err := cell.Furnish(p.process.pid); err != nil {
@@ -94,6 +95,9 @@ func (r *Runner) run(ctx context.Context, j *job) (*sdk.ExecResponse, error) {
 	return response, p.finish(ctx, response)
 }
 
+// namespaces begins what says that a program can't have any.
+const namespaces = "namespaces: "
+
 // Missing lists what this machine can't bound, each with its reason. It makes a room, and runs nothing
 // in it.
 func (r *Runner) Missing() []string {
@@ -111,11 +115,11 @@ func (r *Runner) Missing() []string {
 	}
 	p, err := start(cmd, cell)
 	if err != nil {
-		return []string{"namespaces: " + err.Error()}
+		return []string{namespaces + err.Error()}
 	}
 	defer p.end()
 	if err := cell.Furnish(p.pid); err != nil {
-		return []string{"namespaces: " + err.Error()}
+		return []string{namespaces + err.Error()}
 	}
 	return cell.Unbounded()
 }
@@ -161,7 +165,7 @@ func (p *running) finish(ctx context.Context, response *sdk.ExecResponse) error 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(time.Duration(p.request.TimeoutMS)*time.Millisecond, defaultTimeout), errTimeout)
 	defer cancel()
-	p.wait(ctx)
+	reached := p.wait(ctx)
 	p.process.end()
 	response.DurationMS = time.Since(began).Milliseconds()
 	status, known := p.cell.Ended()
@@ -173,7 +177,8 @@ func (p *running) finish(ctx context.Context, response *sdk.ExecResponse) error 
 	default:
 		response.Exit = status.ExitStatus()
 	}
-	response.Stopped = string(p.cell.Reached())
+	// Its end gives back the room of files that it had removed.
+	response.Stopped = string(cmp.Or(reached, p.cell.Reached()))
 	if !known && response.Stopped == "" && ctx.Err() != nil {
 		if !errors.Is(context.Cause(ctx), errTimeout) {
 			return context.Cause(ctx)
@@ -192,16 +197,19 @@ func (p *running) finish(ctx context.Context, response *sdk.ExecResponse) error 
 	return err
 }
 
-// wait waits until the program has ended, reached a bound, or is to end.
-func (p *running) wait(ctx context.Context) {
+// wait waits until the program has ended, reached a bound, which it returns, or is to end.
+func (p *running) wait(ctx context.Context) sandbox.Bound {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for p.cell.Reached() == "" {
+	for {
+		if reached := p.cell.Reached(); reached != "" {
+			return reached
+		}
 		select {
 		case <-p.process.done:
-			return
+			return ""
 		case <-ctx.Done():
-			return
+			return ""
 		case <-look.C:
 		}
 	}

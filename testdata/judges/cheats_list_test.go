@@ -123,7 +123,7 @@ func shellCheats(secret string) []cheat {
 	return []cheat{
 		{name: "sleeps past the limit", judge: "shell", attempt: sh("trap '' TERM\nwhile :; do sleep 60; done\n"), twin: sh("sleep 0.1\n" + shGood), code: "timeout"},
 		{name: "forks without end", judge: "shell", attempt: sh("f() { f | f & }; f; sleep 60\n"), twin: sh("(tr A-Z a-z) | (tr ' ' -)\n"), code: "processes"},
-		{name: "fills the disk", judge: "shell", attempt: sh("cat /dev/zero > big\n"), twin: sh("cat > f; tr A-Z a-z < f | tr ' ' -\n"), code: "exit"},
+		{name: "fills the disk", judge: "shell", attempt: sh("cat /dev/zero > big\n"), twin: sh("cat > f; tr A-Z a-z < f | tr ' ' -\n"), code: "disk"},
 		{name: "fills the memory", judge: "shell", attempt: sh("tail /dev/zero\n"), twin: sh("x=$(cat); printf '%s' \"$x\" | tr A-Z a-z | tr ' ' -\n"), code: "memory"},
 		{name: "prints what a passing judge prints", judge: "shell", attempt: sh("printf 'ok 1\\nok 2\\n1..2\\n'\n"), code: "Hello World"},
 		{name: "kills the judge", judge: "shell", attempt: sh("kill -9 $(ps -eo pid= 2>/dev/null || ls /proc | grep '^[0-9]*$')\n"), code: ""},
