@@ -135,6 +135,15 @@ func TestCheats(t *testing.T) {
 	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) { rows = append(rows, c.try(t, dir, good)) })
 	}
+	caught := func(n int) string { return fmt.Sprintf("%d of %d", n, len(all)) }
+	table(t, "peers", "| | by the exit status alone | `type: command` |\n| --- | --- | --- |\n", []string{
+		"| runs any program, and passes on exit status 0 | native | native |\n",
+		"| puts the attempt into a fresh copy | needs code | native |\n",
+		"| lets the attempt change some files only | can't | native |\n",
+		"| findings with file and line | needs code | native |\n",
+		"| a sandbox | can't | native |\n",
+		"| cheats that are caught | " + caught(len(all)-strings.Count(strings.Join(rows, ""), "**fooled**")) + " | " + caught(len(rows)) + " |\n",
+	})
 	t.Log("\n| language | an attempt that | the exit status alone | this evaluator |\n| --- | --- | --- | --- |\n" + strings.Join(rows, ""))
 }
 
