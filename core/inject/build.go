@@ -51,8 +51,9 @@ type BuildRequest struct {
 	Complexity *float64 `json:"complexity,omitempty"`
 	// Risk is how much harm a mistake would do, from 0 to 1; .5 if it is missing.
 	Risk *float64 `json:"risk,omitempty"`
-	// InHistory is whether later turns see the prompt too, as in a conversation.
-	InHistory bool `json:"-"`
+	// InHistory is whether later turns of the session see the prompt too, as in a conversation that keeps
+	// it. A memory under test is then left out of the whole session.
+	InHistory bool `json:"in_history,omitempty"`
 }
 
 // MaxRequestBytes bounds a request as JSON.

@@ -63,12 +63,12 @@ func (l *lives) withheld(o *offer, q *core.RecallRequest, a *lifeAnswer) (came, 
 			}
 		}
 		slices.SortFunc(under, func(a, b *life) int {
-			if len(a.rows) != len(b.rows) {
-				return len(a.rows) - len(b.rows)
+			if a.seems() != b.seems() {
+				return map[bool]int{true: -1, false: 1}[a.seems() > b.seems()]
 			}
 			return map[bool]int{true: -1, false: 1}[a.id < b.id]
 		})
-		for _, m := range under[:min(3, len(under))] {
+		for _, m := range under[:min(2, len(under))] {
 			o.under = append(o.under, m.id)
 		}
 		if len(a.Withheld) > 0 {
@@ -88,7 +88,7 @@ func (l *lives) try(q *core.FeedbackRequest, o *offer) {
 		if m.state == core.StatePurged || o.without != "" && o.without != id || m.shown != "" {
 			continue
 		}
-		chance := []float64{1. / 4, 1. / 3, 1. / 2}[len(o.under)-1]
+		chance := []float64{1. / 4, 1. / 3}[len(o.under)-1]
 		m.rows = append(m.rows, tried{o.without == id, chance, map[core.Outcome]float64{core.OutcomeSuccess: 1, core.OutcomePartial: .5}[q.Outcome]})
 		m.news = true
 		estimate, _, high, e := m.effect()
@@ -109,12 +109,22 @@ func (l *lives) try(q *core.FeedbackRequest, o *offer) {
 	}
 }
 
-// effect is what the rows show, each value from the beginning.
-func (m *life) effect() (estimate, low, high, e float64) {
+// seems is how much it may contribute.
+func (m *life) seems() float64 {
 	if len(m.rows) == 0 {
-		return 0, -1, 1, 1
+		return math.Inf(1)
 	}
-	var z, least, most []float64
+	z, _, _ := m.scores()
+	sum := 0.
+	for _, v := range z {
+		sum += v
+	}
+	n := float64(len(z))
+	return math.Round(1e9*(sum/n+2/math.Sqrt(n))) / 1e9
+}
+
+// scores are what each row says of the effect, and between which ends it could lie.
+func (m *life) scores() (z, least, most []float64) {
 	yes, no := [2]float64{.5, 1}, [2]float64{.5, 1} // successes and turns, with the memory and without
 	for _, r := range m.rows {
 		b := r.p*yes[0]/yes[1] + (1-r.p)*no[0]/no[1]
@@ -128,6 +138,15 @@ func (m *life) effect() (estimate, low, high, e float64) {
 			yes[0], yes[1] = yes[0]+r.went, yes[1]+1
 		}
 	}
+	return z, least, most
+}
+
+// effect is what the rows show, each value from the beginning.
+func (m *life) effect() (estimate, low, high, e float64) {
+	if len(m.rows) == 0 {
+		return 0, -1, 1, 1
+	}
+	z, least, most := m.scores()
 	// capital is the most that bets on a mean reach: above it, and above and below it together.
 	capital := func(mean float64) (above, both float64) {
 		up, down := []float64{1, 1, 1, 1}, []float64{1, 1, 1, 1}

@@ -31,6 +31,9 @@ func (e expert) learn(n note) {
 
 func (e expert) report(r report) {
 	e.tools = nil
+	if r.reply != "" { // the tool says nothing of memories, as a hook of a coding agent doesn't
+		e.tools = []core.ToolOutcome{{Tool: "check", OK: r.success}}
+	}
 	for _, id := range r.named {
 		e.tools = append(e.tools, core.ToolOutcome{MemoryID: id, Session: r.session, Turn: r.turn, Tool: "check", OK: r.success})
 	}

@@ -20,6 +20,8 @@ const (
 // life is how an agent's turns go.
 type life struct {
 	turns int
+	// few is on how many of the tasks the agent works; 0 is all.
+	few int
 	// right and wrong are how often advice helps that is right, or isn't.
 	right, wrong float64
 	// flipped is how often the reported outcome is the opposite of the real one.
@@ -64,7 +66,12 @@ func (l life) live(t *testing.T, seed uint64, m mind) []bool { return l.world(t,
 
 // world is a world in which a life can be lived.
 func (l life) world(t *testing.T, seed uint64, m mind) *world {
-	return &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}, notes: map[string]string{}}
+	w := &world{life: l, rnd: rand.New(rand.NewPCG(seed, 7)), tasks: tasks(t), mind: m, helps: map[string]int{}, notes: map[string]string{}}
+	if l.few > 0 {
+		w.rnd.Shuffle(len(w.tasks), func(a, b int) { w.tasks[a], w.tasks[b] = w.tasks[b], w.tasks[a] })
+		w.tasks = w.tasks[:l.few]
+	}
+	return w
 }
 
 func (w *world) live() []bool {

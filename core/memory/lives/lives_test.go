@@ -48,9 +48,6 @@ func TestLives(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range unbuilt {
-		t.Logf("lives | %s | not built", name)
-	}
 }
 
 func each(lives [][]bool, of func([]bool) float64) (list []float64) {
@@ -92,8 +89,6 @@ func (r *row) print(t *testing.T, ours []float64, baseline map[string][]float64)
 	}
 	line := fmt.Sprintf("lives | %s | %s [%s, %s] | %s | %s", r.name, number(value), number(low), number(high), reached, cmp.Or(strings.Join(others, ", "), "–"))
 	switch {
-	case r.lacks != "":
-		t.Logf("%s | not built: %s", line, r.lacks)
 	case len(lost) > 0:
 		t.Errorf("%s | LOST to %s", line, strings.Join(lost, ", "))
 	default:

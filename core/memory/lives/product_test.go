@@ -28,6 +28,8 @@ type product struct {
 	governor *governance.Governor
 	// tools are what the tools of a turn showed, for its report.
 	tools []core.ToolOutcome
+	// withheld is what the last recall left out by chance.
+	withheld []string
 }
 
 func newProduct(t *testing.T) *product {
@@ -83,6 +85,7 @@ func (p *product) recall(q request) (ids []string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.withheld = found.Withheld
 	for _, m := range found.Memories {
 		ids = append(ids, m.ID)
 	}

@@ -9,8 +9,6 @@ type row struct {
 	of    func(passed []bool) float64
 	// allowed is by how much the figure may be worse than these baselines'; the others' it mustn't be.
 	allowed map[string]float64
-	// lacks is what the row is about that isn't built; it is measured without, and can't fail.
-	lacks string
 }
 
 // kind is one kind of life with its rows.
@@ -68,12 +66,4 @@ func kinds() []kind {
 		{name: "riders worded nearer, the agent names all", life: rides(namesAll), rows: []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
 		{name: "riders worded nearer, the agent names the first", life: rides(namesFirst), rows: []row{{name: "turns 301-400", reach: .82, of: late, allowed: vague}}},
 	}
-}
-
-// unbuilt are rows of which nothing can be measured yet.
-var unbuilt = []string{
-	"riders promoted within 150 offers, experiment: on",
-	"useful ones promoted by their 60th offer, experiment: on",
-	"coverage of the effects' intervals, 10,000 lives",
-	"abstention: nothing on unanswerable questions, something on others, calibration",
 }

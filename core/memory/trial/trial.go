@@ -6,6 +6,7 @@
 package trial
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -16,8 +17,10 @@ const (
 	// Share is how often a memory under test is left out.
 	Share = 0.25
 	// MaxUnder is how many memories are under test in a turn at most. Each is left out with probability
-	// [Share], never two at once, so with one more each turn would lack something.
-	MaxUnder = 3
+	// [Share], never two at once, and a turn that lacks one says nothing about the others.
+	MaxUnder = 2
+	// spread is how far the mean of a trial may be from the effect, times the square root of its rows.
+	spread = 2
 	// MaxRows is how many offers decide at most.
 	MaxRows = 120
 	// Enough is the e-value from which a memory is shown to help: by chance a useless one reaches it in
@@ -84,6 +87,26 @@ func (t *Trial) Add(r Row, budget float64) {
 	}
 }
 
+// Compare says which of two trials goes on first where not all can: the one whose memory may contribute more,
+// so that what helps doesn't wait for what many offers don't decide, and nothing waits for ever. It knows nothing
+// of the outcome to come, so what a trial shows stays true.
+func Compare(a, b *Trial) int { return cmp.Compare(b.promise(), a.promise()) }
+
+// promise is how much the memory may contribute: the mean so far, and more the fewer rows there are.
+func (t *Trial) promise() float64 {
+	return core.Rounded(t.mean() + spread/math.Sqrt(float64(len(t.Rows))))
+}
+
+// mean is the mean of the rows' scores.
+func (t *Trial) mean() float64 {
+	var means arms
+	sum := 0.0
+	for i := range t.Rows {
+		sum += means.score(&t.Rows[i]).value
+	}
+	return core.Rounded(sum / float64(max(1, len(t.Rows))))
+}
+
 // Effect computes what the rows show, in their order.
 func (t *Trial) Effect() *core.Effect {
 	e := &core.Effect{Low: -1, High: 1, EValue: 1, Verdict: t.Verdict}
@@ -91,11 +114,9 @@ func (t *Trial) Effect() *core.Effect {
 	var stake bets // against an effect of 0 or less
 	stake.begin()
 	grid := newGrid()
-	sum := 0.0
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		z := means.score(r)
-		sum += z.value
 		stake.more(z, 0)
 		e.EValue = max(e.EValue, stake.mean())
 		grid.add(z)
@@ -106,9 +127,7 @@ func (t *Trial) Effect() *core.Effect {
 		}
 	}
 	e.Low, e.High = grid.hull()
-	if n := len(t.Rows); n > 0 {
-		e.Estimate = min(e.High, max(e.Low, core.Rounded(sum/float64(n))))
-	}
+	e.Estimate = min(e.High, max(e.Low, t.mean()))
 	e.EValue = math.Round(e.EValue*1000) / 1000
 	return e
 }

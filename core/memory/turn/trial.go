@@ -18,6 +18,10 @@ import (
 // testedUses is how many uses a memory has at least before it is put to the test.
 const testedUses = 3
 
+// maxHistory is how many turns of a conversation are looked through for what they showed. In a longer one,
+// nothing new is put to the test.
+const maxHistory = 200
+
 // unitLetters is how long the name of a turn or session in a trial is: 48 bits, of which two of 120 are
 // equal once in 4·10^10 trials.
 const unitLetters = 8
@@ -33,9 +37,10 @@ type draw struct {
 	InHistory bool `json:"in_history,omitempty"`
 }
 
-// withheld are the memories that the turn left out.
+// withheld are the memories that the turn left out, also if its session left them out before: later turns see
+// its prompt, so none of its parts may have them.
 func (r *turnRecord) withheld() []string {
-	if r.Trial == nil || !slices.Contains(r.Trial.Under, r.Trial.Withheld) {
+	if r.Trial == nil || r.Trial.Withheld == "" {
 		return nil
 	}
 	return []string{r.Trial.Withheld}
@@ -131,11 +136,10 @@ func (by *Recall) fits(m *core.Recalled) bool {
 	return by.Tests && m.Why.Near && m.ID != by.Spare && !slices.Contains(by.Given, m.ID)
 }
 
-// underTest are the results that are under test, at most [trial.MaxUnder]: those that took the fewest offers, so
-// that what helps, which a few show, doesn't wait for what many don't decide.
+// underTest are the results that are under test, at most [trial.MaxUnder].
 func (s *Turns) underTest(t *record.Tx, by *Recall, stored *turnRecord, results []core.Recalled) ([]*core.Memory, error) {
 	var list []*core.Memory
-	rows := map[string]int{}
+	trials := map[string]*trial.Trial{}
 	for i := range results {
 		m := &results[i]
 		if !by.fits(m) || !tested(m.Memory) || stored.find(m.ID) != nil {
@@ -152,23 +156,57 @@ func (s *Turns) underTest(t *record.Tx, by *Recall, stored *turnRecord, results 
 		if err != nil {
 			return nil, err
 		}
-		if by.InHistory && of.Verdict == core.EffectUnderTest {
-			before, err := core.Suffixes(t, append(record.ReflectionMemoryStart(m.ID), by.Session+"/"...), 1)
-			if err != nil {
-				return nil, err
-			}
-			if len(before) > 0 { // the history has it already
-				continue
-			}
-		}
 		if of.Verdict == core.EffectUnderTest {
-			list, rows[m.ID] = append(list, m.Memory), len(of.Rows)
+			list, trials[m.ID] = append(list, m.Memory), of
 		}
 	}
+	if by.InHistory && len(list) > 0 {
+		shown, err := s.shown(t, by)
+		if err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, func(m *core.Memory) bool { return shown == nil || shown[m.ID] })
+	}
 	slices.SortFunc(list, func(a, b *core.Memory) int {
-		return cmp.Or(cmp.Compare(rows[a.ID], rows[b.ID]), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(trial.Compare(trials[a.ID], trials[b.ID]), cmp.Compare(a.ID, b.ID))
 	})
 	return list[:min(len(list), trial.MaxUnder)], nil
+}
+
+// shown are the memories that the history of a conversation holds: those in the prompts of its earlier turns,
+// and what turns without a known prompt recalled. It is nil for a history that is too long to look through.
+func (s *Turns) shown(r core.Reader, by *Recall) (map[string]bool, error) {
+	if by.Turn > maxHistory {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	ids := map[string]bool{}
+	last := record.TurnRecordKey(by.Session, by.Turn)
+	err := r.Scan(record.TurnRecordKey(by.Session, 1), last, func(key, value []byte) (bool, error) {
+		if len(key) != len(last) {
+			return true, nil
+		}
+		var stored turnRecord
+		if err := json.Unmarshal(value, &stored); err != nil {
+			return false, record.Damaged(record.TurnRecordPrefix+by.Session, err)
+		}
+		if s.Injection != nil {
+			in, err := s.Injection.Injected(r, core.TurnRef{Session: by.Session, Turn: turnOf(key)})
+			if err != nil {
+				return false, err
+			}
+			if in != nil {
+				for _, id := range in.MemoryIDs {
+					ids[id] = true
+				}
+				return true, nil
+			}
+		}
+		for _, item := range stored.Items {
+			ids[item.ID] = true
+		}
+		return true, nil
+	})
+	return ids, err
 }
 
 // tested reports whether a memory is put to the test where its namespace experiments: it may become knowledge,

@@ -5208,6 +5208,8 @@ export interface components {
             complexity?: number;
             /** @description How much harm a mistake would do, from 0 to 1; .5 if it is missing. */
             risk?: number;
+            /** @description Whether later turns of the session see the prompt too, as in a conversation that keeps it. A memory under test is then left out of the whole session. */
+            in_history?: boolean;
         };
         snapshot_build_result: {
             /** @description Its id. */

@@ -91,7 +91,7 @@ func (h *hook) prompt(ctx context.Context) ([]byte, error) {
 
 // build builds the context of a turn, and notes that it is open.
 func (h *hook) build(ctx context.Context, in *inject.BuildRequest) ([]byte, error) {
-	in.Session, in.Namespace = connect.SessionName(h.event.Session), h.app.config.Namespace.Value
+	in.Session, in.Namespace, in.InHistory = connect.SessionName(h.event.Session), h.app.config.Namespace.Value, true
 	built, err := do[inject.Built](ctx, h.app, "snapshot_build", in)
 	if err != nil {
 		return nil, err
