@@ -22,7 +22,7 @@ func docs() map[string]string {
 		"failure_class": "why it failed; default: other", "file": "the name of the workflow's file, for messages", "files": "other files that it names: {path: text}",
 		"folder": "the folder in which its programs work", "focus": `what to reflect on, such as "billing"; default: anything`, "force": "true: even if it isn't due", "from": "the newer memory's id",
 		"full": "true: all memories, not only new ones", "id": "the memory's id", "idempotency_key": "a repeated call with it does nothing more",
-		"importance": "0 to 1; default 0.5", "in_history": "true: later turns of the conversation see this prompt too", "include_superseded": "true: outdated ones too", "input": "what the workflow starts with", "intent": "what you want to do, in plain words",
+		"importance": "0 to 1; default 0.5", "include_superseded": "true: outdated ones too", "input": "what the workflow starts with", "intent": "what you want to do, in plain words",
 		"job_id": "from the call that started it", "kind": "default observation; semantic: a fact, procedural: a way to do something", "kinds": "default: all but notifications",
 		"limit": "how many at most; default 5", "max_insights": "1 to 50; default 5", "memories": "{step: [memory ids]}", "memory_id": "the memory of the outcome",
 		"metadata": "anything else, as an object", "min_p": "0 to 1: the lowest probability of relevance", "min_score": "0 to 1: the lowest score",

@@ -130,7 +130,7 @@ func turnTools() []row {
 		},
 		{
 			name: "inject", profile: All,
-			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}}, leaves: []string{"policy"},
+			actions: []action{{"build", "snapshot_build"}, {"diff", "snapshot_diff"}, {"show", "snapshot_get"}}, leaves: []string{"policy", "in_history"},
 			doc: "The prompt context of a turn. build: collect it, with a query also from memory; prompt is the text. show (id): its blocks, " +
 				"what was dropped, and why. diff (id): what changed since an earlier turn. Costs one write.",
 		},
