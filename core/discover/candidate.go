@@ -40,6 +40,9 @@ type Usage struct {
 	Operation string `json:"operation"`
 	// Arguments are its fields.
 	Arguments map[string]any `json:"arguments"`
+	// Call is the same in the words of the surface that answers: a command, a request or a tool. It is
+	// absent where the surface has none for it.
+	Call string `json:"call,omitempty"`
 }
 
 // text is what an intent is compared with. A name counts as a whole and by its parts.

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -90,4 +91,21 @@ func question(best []Ranked) string {
 		names[i] = "the " + string(r.Kind) + " " + r.Name
 	}
 	return "Which one do you mean: " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] + "?"
+}
+
+// WithCalls is the answer with what to call in the words of a surface, for an operation with its arguments.
+func (a *Answer) WithCalls(call func(operation string, arguments map[string]any) string) any {
+	spelled := func(list []Ranked) []Ranked {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].Usage.Call = call(list[i].Usage.Operation, list[i].Usage.Arguments)
+		}
+		return list
+	}
+	of := *a
+	of.Candidates, of.Nearest = spelled(a.Candidates), spelled(a.Nearest)
+	if a.Recommended != nil {
+		of.Recommended = &spelled([]Ranked{*a.Recommended})[0]
+	}
+	return &of
 }

@@ -1,8 +1,10 @@
 package discover
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,6 +87,26 @@ func TestFailureRate(t *testing.T) {
 		c := Candidate{Runs: tt.runs, Successes: tt.successes}
 		if got := c.failureRate(); math.Abs(got-tt.want) > .0002 {
 			t.Errorf("%d of %d: %v, want %v", tt.successes, tt.runs, got, tt.want)
+		}
+	}
+}
+
+// TestAnswer_SpellsItsCalls for a surface, and stays as it was.
+func TestAnswer_SpellsItsCalls(t *testing.T) {
+	best := []Ranked{{Name: "a", Usage: Usage{Operation: "memory_recall", Arguments: map[string]any{"query": "<query>"}}}, {Name: "b", Usage: Usage{Operation: "x"}}}
+	spell := func(operation string, arguments map[string]any) string {
+		if operation == "x" {
+			return ""
+		}
+		return fmt.Sprint(operation, arguments)
+	}
+	for _, confidence := range []string{High, Medium, Low} {
+		a := NewAnswer("i", confidence, best)
+		spoken := a.WithCalls(spell).(*Answer)
+		list := append(slices.Clone(spoken.Candidates), spoken.Nearest...)
+		if len(list) != 2 || list[0].Usage.Call != "memory_recallmap[query:<query>]" || list[1].Usage.Call != "" || (confidence == High) != (spoken.Recommended != nil) ||
+			spoken.Recommended != nil && spoken.Recommended.Usage.Call == "" || best[0].Usage.Call != "" {
+			t.Errorf("%s: %+v, before %+v", confidence, spoken, a)
 		}
 	}
 }

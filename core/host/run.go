@@ -130,11 +130,18 @@ func (r *Runner) Resume(ctx context.Context, id string, o RunOptions) (*core.Run
 	return run, err
 }
 
-// isRequest reports whether a run is a request for a model, which has no workflow.
-func isRequest(r *core.Run) bool { return strings.HasPrefix(r.Workflow, core.RequestPrefix) }
+// isRequest reports whether a run is a request for a model, or was recorded from elsewhere: it has no
+// workflow.
+func isRequest(r *core.Run) bool {
+	return r.Source.Text == "" || strings.HasPrefix(r.Workflow, core.RequestPrefix)
+}
 
-// notRepeatable refuses to do with a request for a model what can be done with other runs.
+// notRepeatable refuses to do with a run without a workflow what can be done with other runs.
 func notRepeatable(done string, r *core.Run) error {
+	if !strings.HasPrefix(r.Workflow, core.RequestPrefix) {
+		return sdk.Errorf(sdk.Conflict, "run_of_elsewhere", "the attempts of run %s were made elsewhere, so it can't be %s", r.ID, done).
+			WithHint("look at its attempts").WithAction("runs show", "run", r.ID)
+	}
 	return sdk.Errorf(sdk.Conflict, "run_of_gateway", "run %s is a request for model %s and can't be %s", r.ID, strings.TrimPrefix(r.Workflow, core.RequestPrefix), done).
 		WithHint("look at its attempts").WithAction("runs show", "run", r.ID)
 }

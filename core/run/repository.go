@@ -49,6 +49,11 @@ func (s *Repository) In(tx core.Tx) *Repository {
 	return &in
 }
 
+// Atomically calls fn with the repository within one transaction, which may be repeated: see [Repository.In].
+func (s *Repository) Atomically(ctx context.Context, fn func(in *Repository) error) error {
+	return s.store.Update(ctx, func(tx core.Tx) error { return fn(s.In(tx)) })
+}
+
 // within is a store whose transactions are parts of one.
 type within struct{ tx core.Tx }
 

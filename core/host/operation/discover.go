@@ -2,6 +2,7 @@ package operation
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,6 +75,19 @@ func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.An
 		confidence = c.Host.Policies.Routing(ctx, seen).Confidence
 	}
 	return discover.NewAnswer(in.Intent, confidence, best), ctx.Err()
+}
+
+// Callable is a result that names operations. Each surface says in its own words how they are called.
+type Callable interface {
+	WithCalls(call func(operation string, arguments map[string]any) string) any
+}
+
+// CallArgs are the arguments of a call, sorted by their names.
+func CallArgs(arguments map[string]any) (args sdk.Args) {
+	for _, name := range slices.Sorted(maps.Keys(arguments)) {
+		args = append(args, sdk.Arg{Name: name, Value: arguments[name]})
+	}
+	return args
 }
 
 // locked are the installed plugins with their digests.

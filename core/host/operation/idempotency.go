@@ -123,8 +123,9 @@ func (c *Call) once(ctx context.Context, o *Operation, in any) (any, error) {
 // keyRequest is a request with its key, made before short ids in it are completed.
 func (c *Call) keyRequest(o *Operation, in any) *idempotency.Request {
 	patterns := slices.Compact(slices.Sorted(slices.Values(c.caller.Namespaces)))
+	r, is := in.(modelled)
 	return &idempotency.Request{
-		Subject: c.caller.Account(), Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent || o.named, Body: jsontext.MustEncode([]any{patterns, in}),
+		Subject: c.caller.Account(), Key: c.IdempotencyKey, Operation: o.keyName(), Repeatable: o.Idempotent || o.named || is && !r.asksModel(c), Body: jsontext.MustEncode([]any{patterns, in}),
 	}
 }
 

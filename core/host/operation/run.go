@@ -4,15 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"github.com/reflectory/reflectory/core/job"
-	"github.com/reflectory/reflectory/core/policypoint"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/policypoint"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/state"
@@ -103,9 +105,14 @@ func (f *SourceFiles) source(what, text string) (core.Source, error) {
 
 // RunStart asks for a run.
 type RunStart struct {
-	// Workflow is the YAML of the workflow.
-	Workflow string `json:"workflow"`
+	// Workflow is the YAML of the workflow; "" if Attempts are what is recorded.
+	Workflow string `json:"workflow,omitempty"`
 	SourceFiles
+	// Attempts were made by a program of the caller's own, in their order, at most 1,000: they are
+	// recorded as a run of one loop, which passes if the last one is valid. No other is.
+	Attempts []MadeAttempt `json:"attempts,omitempty"`
+	// Name is the workflow's name under which these attempts are listed and counted. Only with Attempts.
+	Name string `json:"name,omitempty"`
 	// Namespace is the run's namespace, which policies depend on; "" is the configured
 	// one. Session is the session of the run's recalls; "" is a session named by the
 	// run's id.
@@ -114,6 +121,65 @@ type RunStart struct {
 	// Overlay overrides the workflow's own state.
 	state.Overlay
 }
+
+// MadeAttempt is an attempt that was made and judged elsewhere.
+type MadeAttempt struct {
+	// Output is what was made.
+	Output json.RawMessage `json:"output"`
+	// Valid is whether it passed.
+	Valid bool `json:"valid"`
+	// Score is its score, 0 to 1; absent is 1 if it is valid, else 0.
+	Score *float64 `json:"score,omitempty"`
+	// Errors are what is wrong with it, and Feedback says so in prose.
+	Errors   []sdk.Finding `json:"errors,omitempty"`
+	Feedback string        `json:"feedback,omitempty"`
+	// Usage is what making and judging it took.
+	Usage sdk.Usage `json:"usage,omitzero"`
+}
+
+// made checks the attempts of a run from elsewhere, and returns them as the run's.
+func (in *RunStart) made() (attempts []core.Attempt, err error) {
+	var problems []error
+	add := func(field, format string, args ...any) {
+		problems = append(problems, sdk.Errorf(sdk.Invalid, "attempts_invalid", format, args...).WithDetail("field", field))
+	}
+	if in.Workflow != "" || len(in.Files) > 0 || len(in.State)+len(in.Input)+len(in.Set) > 0 {
+		add("attempts", "attempts that were made elsewhere have neither a workflow nor a state")
+	}
+	if len(in.Attempts) > host.MaxRecorded {
+		add("attempts", "there are %d attempts (limit %d)", len(in.Attempts), host.MaxRecorded)
+		return nil, core.JoinErrors(problems...)
+	}
+	if in.Name == "" || len(in.Name) > maxMadeName || !utf8.ValidString(in.Name) || in.Name == core.AgentTurns || strings.HasPrefix(in.Name, core.RequestPrefix) {
+		add("name", "name must be a text of 1 to %d bytes, which isn't reserved", maxMadeName)
+	}
+	for i, a := range in.Attempts {
+		at := fmt.Sprintf("attempts[%d]", i)
+		if len(a.Output) == 0 {
+			a.Output = json.RawMessage("null")
+		}
+		score := 0.0
+		if a.Valid {
+			score = 1
+			if i < len(in.Attempts)-1 {
+				add(at+".valid", "attempt %d is valid, but another one follows", i+1)
+			}
+		}
+		if a.Score != nil {
+			if score = *a.Score; score < 0 || score > 1 {
+				add(at+".score", "the score of attempt %d isn't from 0 to 1", i+1)
+			}
+		}
+		attempts = append(attempts, core.Attempt{Output: a.Output, Valid: a.Valid, Score: score, Errors: a.Errors, Feedback: a.Feedback, Usage: a.Usage})
+	}
+	return attempts, core.JoinErrors(problems...)
+}
+
+// maxMadeName is the longest name of attempts from elsewhere, in bytes.
+const maxMadeName = 200
+
+// asksModel implements modelled: what happened elsewhere is only recorded, and recorded once.
+func (in *RunStart) asksModel(*Call) bool { return len(in.Attempts) == 0 }
 
 // RunEnded is how a run ended. As JSON it is the run's result or, if there is none, the
 // run's id, status and error.
@@ -143,24 +209,39 @@ func runStart(ctx context.Context, c *Call, in *RunStart) (*RunEnded, error) {
 		return nil, err
 	}
 	run := &core.Run{
-		ID: c.runID, Workflow: w.plan.Name, Namespace: in.Namespace, Session: in.Session, Source: w.source, State: w.state,
+		ID: c.runID, Workflow: w.name, Namespace: in.Namespace, Session: in.Session, Source: w.source, State: w.state,
+	}
+	if w.made != nil && c.name != "" { // so that a call that is repeated after a crash finds it
+		run.ID = core.NamedID(c.named("", 0))
+		if known, err := c.Host.Runs.Get(ctx, run.ID); err == nil {
+			return ended(known, nil)
+		}
 	}
 	if run.ID == "" {
 		run.ID = c.Host.Config.IDs.NewID()
 	}
 	c.runSession = run.SessionID()
+	if w.made != nil {
+		return ended(run, c.Host.Runner.Record(ctx, run, w.made))
+	}
 	return ended(run, c.Host.Runner.Start(ctx, w.plan, run, c.runOptions()))
 }
 
 // startable is a workflow with the state in which a run of it begins.
 type startable struct {
+	name   string
 	plan   *workflow.Plan
 	source core.Source
 	state  json.RawMessage
+	made   []core.Attempt // elsewhere; there is no plan then
 }
 
 // load reads the workflow, and checks what its run gets.
 func (in *RunStart) load() (*startable, error) {
+	if len(in.Attempts) > 0 || in.Name != "" {
+		made, err := in.made()
+		return &startable{name: in.Name, made: made}, core.JoinErrors(checkNamespace(in.Namespace), err)
+	}
 	source, err := in.source("workflow", in.Workflow)
 	plan := &workflow.Plan{}
 	if err == nil {
@@ -173,7 +254,7 @@ func (in *RunStart) load() (*startable, error) {
 	if err := core.JoinErrors(checkNamespace(in.Namespace), err); err != nil {
 		return nil, err
 	}
-	return &startable{plan, source, state}, nil
+	return &startable{name: plan.Name, plan: plan, source: source, state: state}, nil
 }
 
 // check implements checked.

@@ -314,9 +314,7 @@ func (u *toolUser) runWorkflow(ctx context.Context, call sdk.Call, tool *boundTo
 	if u.RunWorkflow == nil {
 		return nil, sdk.AsPermanent(sdk.Errorf(sdk.Unavailable, "run_not_available", "no workflow can be run here"))
 	}
-	sum := strings.TrimPrefix(core.Digest(jsontext.MustEncode([]string{call.RunID, call.IdempotencyKey})), "sha256:")
-	id := strings.Join([]string{sum[:8], sum[8:12], "8" + sum[13:16], "8" + sum[17:20], sum[20:32]}, "-") // a UUID of version 8
-	run, err := u.RunWorkflow(ctx, id, *tool.Workflow, arguments)
+	run, err := u.RunWorkflow(ctx, core.NamedID(call.RunID, call.IdempotencyKey), *tool.Workflow, arguments)
 	switch {
 	case err != nil:
 		return nil, err

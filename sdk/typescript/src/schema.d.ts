@@ -2667,6 +2667,8 @@ export interface components {
             operation: string;
             /** @description Its fields. */
             arguments: Record<string, never>;
+            /** @description The same in the words of the surface that answers: a command, a request or a tool. It is absent where the surface has none for it. */
+            call?: string;
         };
         /** @description A block in the prompt. */
         Used: {
@@ -5025,8 +5027,8 @@ export interface components {
         };
         run_resume_result: Record<string, never>;
         run_start_request: {
-            /** @description The YAML of the workflow. */
-            workflow: string;
+            /** @description The YAML of the workflow; "" if `attempts` are what is recorded. */
+            workflow?: string;
             /** @description The file that the text was read from, up to 4,096 bytes. Messages name it, and a workflow without a name is named after it. */
             file?: string;
             /** @description The files that the text names, by their slash-separated path relative to its folder. Other files are ignored. */
@@ -5035,6 +5037,49 @@ export interface components {
             };
             /** @description The folder of the file, as an absolute path, which programs may work on a copy of. It counts only if the caller is the operator on this machine; any other caller's is ignored. */
             folder?: string;
+            /** @description Were made by a program of the caller's own, in their order, at most 1,000: they are recorded as a run of one loop, which passes if the last one is valid. No other is. */
+            attempts?: {
+                /** @description What was made. */
+                output: unknown;
+                /** @description Whether it passed. */
+                valid: boolean;
+                /** @description Its score, 0 to 1; absent is 1 if it is valid, else 0. */
+                score?: number;
+                /** @description What is wrong with it. */
+                errors?: {
+                    /** @description What is wrong, in a sentence. */
+                    message: string;
+                    /** @description A JSON Pointer (RFC 6901) to the wrong value; "" is the whole output. If a program found it in a file, it's the file's path in the workspace, which never begins with "/". */
+                    path?: string;
+                    /** @description The place in that file, both from 1; 0 means unknown. */
+                    line?: number;
+                    /** @description The place in that file, both from 1; 0 means unknown. */
+                    column?: number;
+                    /** @description A JSON Pointer to the rule that failed. */
+                    schema_path?: string;
+                    /** @description The evaluator's own stable name for the rule ("required"). */
+                    code?: string;
+                    /** @description The class of the finding, such as corrector_error. */
+                    type?: string;
+                    /** @description "error" (also when empty), "warning" or "info". */
+                    severity?: string;
+                    /** @description The child evaluator that found it, in a composite. */
+                    source?: string;
+                }[];
+                /** @description Says so in prose. */
+                feedback?: string;
+                /** @description What making and judging it took. */
+                usage?: {
+                    /** @description A language model's tokens. */
+                    tokens_in: number;
+                    /** @description A language model's tokens. */
+                    tokens_out: number;
+                    /** @description In US dollars, if the plugin knows it. */
+                    cost_usd: number;
+                };
+            }[];
+            /** @description The workflow's name under which these attempts are listed and counted. Only with `attempts`. */
+            name?: string;
             /** @description The run's namespace, which policies depend on; "" is the configured one. */
             namespace?: string;
             /** @description The session of the run's recalls; "" is a session named by the run's id. */

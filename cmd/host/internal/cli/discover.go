@@ -38,11 +38,11 @@ func showDiscovered(out *output, answer *discover.Answer) error {
 		out.term.Line("%s", answer.Question)
 	default:
 		r := answer.Recommended
-		out.term.Line("use %s", oneLine(calledBy(out, r)))
+		out.term.Line("use %s", oneLine(calledBy(r)))
 	}
 	var rows [][]string
 	for _, r := range append(answer.Candidates, answer.Nearest...) {
-		rows = append(rows, []string{fmt.Sprintf("%.2f", r.FinalScore), cell(oneLine(calledBy(out, &r))), cell(strings.TrimSpace(r.Description))})
+		rows = append(rows, []string{fmt.Sprintf("%.2f", r.FinalScore), cell(oneLine(calledBy(&r))), cell(strings.TrimSpace(r.Description))})
 	}
 	if len(rows) == 0 {
 		return nil
@@ -51,22 +51,22 @@ func showDiscovered(out *output, answer *discover.Answer) error {
 }
 
 // calledBy is the command of a candidate, or its operation.
-func calledBy(out *output, r *discover.Ranked) string {
-	return cmp.Or(commandFor(out.commands, r.Usage), r.Usage.Operation)
+func calledBy(r *discover.Ranked) string {
+	return cmp.Or(r.Usage.Call, r.Usage.Operation)
 }
 
 // commandFor is the command of a call that is recommended, with what the caller fills in as words in
 // capitals; "" if there is no such command.
-func commandFor(root *cobra.Command, u discover.Usage) string {
-	noun, do, _ := strings.Cut(strings.ReplaceAll(u.Operation, "_", " "), " ")
+func commandFor(root *cobra.Command, operation string, arguments map[string]any) string {
+	noun, do, _ := strings.Cut(strings.ReplaceAll(operation, "_", " "), " ")
 	for _, name := range []string{
-		commandsOf()[u.Operation], strings.TrimSpace(noun + " " + do), noun + "s " + do, noun + " " + strings.ReplaceAll(do, "get", "show"), noun + "s " + strings.ReplaceAll(do, "get", "show"),
+		commandsOf()[operation], strings.TrimSpace(noun + " " + do), noun + "s " + do, noun + " " + strings.ReplaceAll(do, "get", "show"), noun + "s " + strings.ReplaceAll(do, "get", "show"),
 	} {
 		if name == "" || commandOf(root, name) == nil {
 			continue
 		}
 		var args sdk.Args
-		for _, field := range slices.Sorted(maps.Keys(u.Arguments)) {
+		for _, field := range slices.Sorted(maps.Keys(arguments)) {
 			args = append(args, sdk.Arg{Name: field})
 		}
 		return commandLine(root, &sdk.Action{Verb: name, Args: args})

@@ -96,6 +96,11 @@ func (v verb[Out]) end(a *App, result *Out, err error) error {
 		return err
 	}
 	var printed error
+	if spoken, is := any(result).(operation.Callable); is {
+		result = spoken.WithCalls(func(name string, arguments map[string]any) string {
+			return commandFor(a.out.commands, name, arguments)
+		}).(*Out)
+	}
 	if a.out.json {
 		printed = a.out.printJSON(result)
 	} else {

@@ -118,6 +118,9 @@ func (a *API) do(w http.ResponseWriter, r *request, rt *route, c operation.Call,
 	if r.replayed {
 		w.Header().Set(replayedHeader, "true")
 	}
+	if spoken, is := out.(operation.Callable); is && err == nil && !r.local { // a program here has its own words
+		out = spoken.WithCalls(a.requestFor)
+	}
 	return out, err
 }
 

@@ -56,7 +56,7 @@ func TestCall_GivesWhatTheOperationGives(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if a.StatusCode != http.StatusOK || undigested(a.body) != undigested(string(want)) || a.Header.Get("Content-Type") != "application/json" {
+				if a.StatusCode != http.StatusOK || undigested(spokenCalls.ReplaceAllString(a.body, "")) != undigested(string(want)) || a.Header.Get("Content-Type") != "application/json" {
 					t.Errorf("%s: %d %s\n%s\nwant\n%s", who, a.StatusCode, a.Header.Get("Content-Type"), a.body, want)
 				}
 			}
@@ -134,3 +134,6 @@ func checkQueued(s *site, a *answer, refusal error) {
 		s.T.Errorf("the job is %d %s", got.StatusCode, got.body)
 	}
 }
+
+// spokenCalls are the words of HTTP for what a result recommends.
+var spokenCalls = regexp.MustCompile(`,"call":"(\\.|[^"\\])*"`)

@@ -114,3 +114,31 @@ func TestMistakes_NothingIsSaidOfUnreadFields(t *testing.T) {
 		}
 	}
 }
+
+// TestDiscover_NamesRequests: what is recommended can be sent as it is written.
+func TestDiscover_NamesRequests(t *testing.T) {
+	s := newSite(t)
+	for intent, want := range map[string]string{
+		"find memories about a topic":   `POST /v1/recall {"`,
+		"show a memory with its id":     `GET /v1/memories/<id>`,
+		"reject a memory that waits":    `POST /v1/pending/`,
+		"store a memory of observation": `POST /v1/memories`,
+	} {
+		body := s.send("operator", "POST", "/v1/discover", string(jsontext.MustEncode(map[string]string{"intent": intent}))).body
+		var answer struct {
+			Candidates, Nearest []struct {
+				Usage struct{ Call string } `json:"usage_template"`
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &answer); err != nil {
+			t.Fatal(err)
+		}
+		var calls []string
+		for _, r := range append(answer.Candidates, answer.Nearest...) {
+			calls = append(calls, r.Usage.Call)
+		}
+		if !slices.ContainsFunc(calls, func(call string) bool { return strings.HasPrefix(call, want) }) || slices.Contains(calls, "") {
+			t.Errorf("%s: %q", intent, calls)
+		}
+	}
+}

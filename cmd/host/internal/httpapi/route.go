@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -91,6 +93,22 @@ func (rt *route) callText(args sdk.Args) string {
 		path += "?" + text
 	}
 	return rt.Method + " " + path
+}
+
+// requestFor is a request for an operation, with its body.
+func (a *API) requestFor(name string, arguments map[string]any) string {
+	rt := a.routes[name]
+	if rt == nil {
+		return ""
+	}
+	text := strings.NewReplacer("%3C", "<", "%3E", ">").Replace(rt.callText(operation.CallArgs(arguments))) // what the caller fills in
+	if body := maps.Clone(arguments); !rt.inQuery() {
+		for _, field := range rt.taken {
+			delete(body, field)
+		}
+		text += " " + string(jsontext.MustEncode(body))
+	}
+	return text
 }
 
 // mux routes the operations, and the few other paths.

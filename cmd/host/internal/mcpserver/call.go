@@ -41,7 +41,7 @@ func (s *Server) handler(t *tool, in set) mcp.ToolHandler {
 				result = s.refused(ctx, in, body, sdk.Errorf(sdk.Internal, "panic", "panic: %v", what), nil)
 			}
 		}()
-		out, err := s.call(ctx, t, req, body)
+		out, err := s.call(ctx, t, in, req, body)
 		if err != nil {
 			return s.refused(ctx, in, body, err, out), nil
 		}
@@ -55,7 +55,7 @@ func succeeded(text json.RawMessage) *mcp.CallToolResult {
 }
 
 // call calls a tool's operation. Its result is JSON, which may come with an error.
-func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, body json.RawMessage) (json.RawMessage, error) {
+func (s *Server) call(ctx context.Context, t *tool, tools set, req *mcp.CallToolRequest, body json.RawMessage) (json.RawMessage, error) {
 	as := t.reading()
 	body, err := t.read(body, &as)
 	if err != nil {
@@ -100,6 +100,11 @@ func (s *Server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest, bo
 			*made = s.queued(q)
 			s.follow(ctx, req, q.JobID)
 		}
+	}
+	if spoken, is := out.(operation.Callable); is {
+		out = spoken.WithCalls(func(name string, arguments map[string]any) string {
+			return s.callOf(tools, name, operation.CallArgs(arguments))
+		})
 	}
 	text, err := jsontext.Encode(out)
 	text = shape(text)

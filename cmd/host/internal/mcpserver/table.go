@@ -107,7 +107,7 @@ func loopTools() []row {
 				"read.",
 		},
 		{
-			name: "run_loop", profile: Loop, operation: "run_start",
+			name: "run_loop", profile: Loop, operation: "run_start", leaves: []string{"attempts", "name"},
 			doc: "Run a workflow (its YAML) that generates an output, has it judged, and corrects it until it passes, in the background. " +
 				"Answers at once: queued, with job_id and run_id for loop_status. Every attempt is stored. Costs all model calls of the " +
 				"workflow.",

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -224,7 +225,7 @@ func TestTools_AnswerAsOperationsDo(t *testing.T) {
 					continue
 				}
 				asked[c.Operation] = true
-				if length([]byte(want)) <= maxResult && got.text != want {
+				if length([]byte(want)) <= maxResult && spokenCalls.ReplaceAllString(got.text, "") != want {
 					t.Errorf("over %s:\n%s\n%s", way, got.text, want)
 				}
 				if !equalJSON(t, got.structured, got.text) {
@@ -292,3 +293,31 @@ func mayBe(t *testing.T, s *Server, name, text string) {
 		}
 	}
 }
+
+// TestDiscover_NamesTools that the caller has, and nothing for the others.
+func TestDiscover_NamesTools(t *testing.T) {
+	session := overHTTP(t, newServerOf(t, operationtest.New(t)), All, core.Operator("tester"))
+	for intent, want := range map[string]string{"find memories about a topic": `call retrieve with {`, "store a memory of observation": `call observe with {`} {
+		var calls []string
+		var answer struct {
+			Candidates, Nearest []struct {
+				Name  string
+				Usage struct{ Call string } `json:"usage_template"`
+			}
+		}
+		if err := json.Unmarshal([]byte(call(t, session, "discover", map[string]any{"intent": intent}).text), &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range append(answer.Candidates, answer.Nearest...) {
+			if calls = append(calls, r.Usage.Call); r.Usage.Call != "" && !strings.HasPrefix(r.Usage.Call, "call ") {
+				t.Errorf("%s: %s is called by %q", intent, r.Name, r.Usage.Call)
+			}
+		}
+		if !slices.ContainsFunc(calls, func(call string) bool { return strings.HasPrefix(call, want) }) {
+			t.Errorf("%s: %q", intent, calls)
+		}
+	}
+}
+
+// spokenCalls are the words of the tools for what a result recommends.
+var spokenCalls = regexp.MustCompile(`,"call":"(\\.|[^"\\])*"`)
