@@ -50,7 +50,7 @@ func (w *killWorld) ask(at served, method, path string, body any) *http.Response
 	}
 }
 
-func (w *killWorld) askOnce(at served, method, path string, body any) *http.Response {
+func (w *killWorld) askOnce(at served, method, path string, body any, headers ...string) *http.Response {
 	w.t.Helper()
 	token, err := os.ReadFile(at.Token)
 	if err != nil {
@@ -61,6 +61,9 @@ func (w *killWorld) askOnce(at served, method, path string, body any) *http.Resp
 		w.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	if body == nil {
 		r.Body, r.ContentLength = nil, 0
 	} else {
