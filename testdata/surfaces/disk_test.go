@@ -44,7 +44,7 @@ func TestDisk_Full(t *testing.T) {
 		t.Fatal("a disk of 16 MiB is never full")
 	}
 	t.Logf("%d memories, then %s", len(stored), refused)
-	if !strings.Contains(refused, `"code": "store_io"`) || !strings.Contains(refused, "free space") {
+	if !strings.Contains(refused, `"code":"store_io"`) || !strings.Contains(refused, "free space") {
 		t.Errorf("it is refused with %s", refused)
 	}
 	if a, err := c.do("GET", "/healthz", nil); err != nil || a.Status != http.StatusOK {

@@ -37,7 +37,7 @@ func (s *server) subject(t testing.TB, subject, name string) *client {
 	a := s.operator().must(t, "POST", "/v1/tokens", map[string]any{
 		"subject": subject, "scopes": []string{"memory:read", "memory:write", "run", "evaluate"}, "namespaces": []string{name + "/**"},
 	})
-	c := s.client(between(string(a.Body), `"token": "`, `"`))
+	c := s.client(between(string(a.Body), `"token":"`, `"`))
 	c.http.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
 	return c
 }
@@ -65,7 +65,7 @@ func neighbour(ctx context.Context, t testing.TB, c *client, took map[string][]t
 			}
 			began := time.Now()
 			a, err := c.do(r.method, r.path, body)
-			if job := between(string(a.Body), `"job_id": "`, `"`); err == nil && a.Status == http.StatusAccepted {
+			if job := between(string(a.Body), `"job_id":"`, `"`); err == nil && a.Status == http.StatusAccepted {
 				a, err = result(c, job)
 			}
 			if err != nil || a.Status != http.StatusOK {
@@ -81,7 +81,7 @@ func neighbour(ctx context.Context, t testing.TB, c *client, took map[string][]t
 func result(c *client, job string) (answer, error) {
 	for {
 		a, err := c.do("GET", "/v1/jobs/"+job, nil)
-		status := between(string(a.Body), `"status": "`, `"`)
+		status := between(string(a.Body), `"status":"`, `"`)
 		if err != nil || a.Status != http.StatusOK || status != "queued" && status != "running" {
 			if err == nil && status == "completed" {
 				return c.do("GET", "/v1/jobs/"+job+"/result", nil)

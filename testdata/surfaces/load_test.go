@@ -51,7 +51,7 @@ func tokens(t testing.TB, s *server) []string {
 		a := operator.must(t, "POST", "/v1/tokens", map[string]any{
 			"subject": fmt.Sprintf("caller-%d", i), "scopes": []string{"memory:read", "memory:write", "run"}, "namespaces": []string{"load/**"},
 		})
-		list[i] = between(string(a.Body), `"token": "`, `"`)
+		list[i] = between(string(a.Body), `"token":"`, `"`)
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -10,8 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/sdk"
 )
+
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
 
 // summary is a report in a line, and each finding in one.
 func summary(r *Report) string {
@@ -136,8 +140,11 @@ func TestFindings_AreBounded(t *testing.T) {
 }
 
 // TestRead_IsBounded: none of these reports, which a program can make up, takes long or much memory. Each would have
-// copied or read gigabytes.
+// copied or read gigabytes. With the race detector regular expressions allocate far more.
 func TestRead_IsBounded(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	event := func(action, rest string) string { return `{"Action":"` + action + `",` + rest + "}\n" }
 	for name, c := range map[string]struct {
 		format Format

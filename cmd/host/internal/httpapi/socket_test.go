@@ -95,7 +95,7 @@ func (p inProcess) Call(ctx context.Context, c operation.Call, name string, in a
 func TestSocket_NothingOfAResultIsLost(t *testing.T) {
 	// What a client never reads of a result, and what goes whole.
 	known := []string{"Memory.Salt", "Run.Open", "Run.Recalled", "Run.Used", "Limits.Env", "Module.Stateful",
-		"Module.Isolated", "Package.Limits", "PrunedPart.Name", "Decision.Unread", "Server.Bound",
+		"Module.Isolated", "Package.Limits", "PrunedPart.Name", "Decision.Unread", "Server.Bound", "Server.ServedModels",
 		"TraceVariable.Expression", "RecallResult.Withheld"}
 	seen := map[reflect.Type]bool{}
 	var look func(reflect.Type)
