@@ -26,7 +26,7 @@ type Status struct {
 	Store   StoreStatus   `json:"store"`
 	Plugins PluginsStatus `json:"plugins"`
 	Sandbox Sandbox       `json:"sandbox"`
-	// Programs are those of this machine that plugins may have run.
+	// Programs are the programs of this machine that plugins may have run.
 	Programs ProgramsStatus `json:"programs"`
 	WASM     WASMStatus     `json:"wasm"`
 	// Server is how the host is reached, if it is a server.

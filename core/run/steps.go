@@ -22,7 +22,7 @@ const (
 // stepRecord is something that a run did.
 type stepRecord struct {
 	core.Reply
-	// Memories are those that the run had received, and those of the output, sorted.
+	// Memories are the memories that the run had received or that the output names, sorted.
 	Memories []string `json:"memories,omitempty"`
 }
 

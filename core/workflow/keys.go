@@ -141,7 +141,7 @@ func outerBlocks() []Block {
 			{Name: "llm", Type: TypeMapping, Block: blockLLM, Doc: "How the language model is reached, unless a step says otherwise."},
 		}},
 		{blockLLM, "How a language model is reached. It may not contain templates, so nothing in the state decides where a key is sent. An endpoint other than OpenAI's, Anthropic's or a local Ollama's must have been allowed by an operator.", []Key{
-			{Name: "provider", Type: TypeWord, Values: []string{"openai", "ollama", "anthropic"}, Doc: "Which API the endpoint speaks: `openai` is that of most endpoints, and Ollama's own is spoken unless `base_url` ends in `/v1`."},
+			{Name: "provider", Type: TypeWord, Values: []string{"openai", "ollama", "anthropic"}, Doc: "Which API the endpoint speaks: most endpoints speak `openai`, and Ollama's own is spoken unless `base_url` ends in `/v1`."},
 			{Name: "api", Type: TypeWord, Values: []string{"chat", "responses"}, Doc: "Which of OpenAI's APIs it is: chat completions or responses.", Default: "chat"},
 			{Name: "base_url", Type: TypeText, Doc: "The endpoint.", Default: "the provider's own"},
 			{Name: "model", Type: TypeText, Doc: "The model's name."},

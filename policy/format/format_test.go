@@ -123,7 +123,7 @@ func TestASuiteReportsAllThatIsWrong(t *testing.T) {
 	}
 	want := []string{
 		`1:1 a suite has no key "sections"`, `3:5 a section needs the key "name"`, `3:14 a test needs the key "name"`, `3:14 a test needs the key "output"`,
-		`3:14 a test has no key "nme"`, `3:48 expr must be a CEL expression of at most 16384 bytes`,
+		`3:14 a test has no key "nme"`, `3:48 expr must be a CEL expression (limit 16384 bytes)`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

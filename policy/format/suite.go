@@ -140,7 +140,7 @@ func (r *reader) given(n *document.Node) Given {
 	case "expr":
 		text, ok := scalar(value, r.found.Lines)
 		if !ok || len(text.Value) > MaxExpressionBytes {
-			r.found.Add(text.At, "", "expr must be a CEL expression of at most %d bytes", MaxExpressionBytes)
+			r.found.Add(text.At, "", "expr must be a CEL expression (limit %d bytes)", MaxExpressionBytes)
 			return Given{}
 		}
 		return Given{Expr: text}

@@ -254,7 +254,7 @@ func isCleanPath(path string) bool {
 
 func checkVariable(value string) *fault {
 	if !variableForm().MatchString(value) || strings.HasPrefix(strings.ToUpper(value), "REFLECTORY_") {
-		return &fault{says: "isn't the name of a variable that programs may get", hint: "name a variable, such as GOFLAGS; those of this program, which begin with REFLECTORY_, stay its own"}
+		return &fault{says: "isn't the name of a variable that programs may get", hint: "name a variable, such as GOFLAGS; this program keeps its own, which begin with REFLECTORY_"}
 	}
 	return nil
 }

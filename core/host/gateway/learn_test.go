@@ -228,7 +228,7 @@ func live(t *testing.T, seed uint64, named, poison bool) life {
 }
 
 // TestServe_AnAgentLearns: an agent that names nothing that it used succeeds late as often as one that does, and does
-// nothing wrong more than twice. More lives are those of TestLives.
+// nothing wrong more than twice. TestLives has more lives.
 func TestServe_AnAgentLearns(t *testing.T) {
 	coretest.Long(t)
 	if coretest.Plain(t) {

@@ -20,7 +20,7 @@ func all(found []search.Found) string {
 }
 
 // TestSearch_SkipsOnlyWhatCantBeFound changes memories and searches them in between. What is found and its scores
-// are those of an index that loads them at once, and those of a search that skips nothing, since a model's vectors
+// are the same in an index that loads them at once, and in a search that skips nothing, since a model's vectors
 // might choose any memory.
 func TestSearch_SkipsOnlyWhatCantBeFound(t *testing.T) {
 	for _, sources := range []int{0, 40} {

@@ -324,7 +324,7 @@ func (q *Query) Whole() float64 { return q.whole }
 // AsksWhen reports whether the query asks when something was.
 func (q *Query) AsksWhen() bool { return q.when }
 
-// having is how many documents have a word, but for those of one segment.
+// having is how many documents have a word, without the documents of one segment.
 func (q *Query) having(word string, but *segment) (count int) {
 	for _, x := range q.in {
 		for _, s := range x.segments {

@@ -39,7 +39,7 @@ type segment struct {
 	// forms are the words that have a stem, or a spelling without accents, in common, by formKey:
 	// varints of their places.
 	forms, formPlaces list
-	// formsOfWords are the forms of each word, by their places: those of a word begin where formStarts says.
+	// formsOfWords are the forms of each word, by their places: a word's forms begin where formStarts says.
 	formStarts, formsOfWords []uint32
 }
 

@@ -169,5 +169,5 @@ type Request struct {
 	// Withhold is why the texts of prompts aren't kept; "" keeps them.
 	Withhold string
 
-	given *given // the memories with those of Given
+	given *given // the memories, with the ones of Given
 }

@@ -183,7 +183,7 @@ func TestExpression_IsAConditionOrAnObject(t *testing.T) {
 }
 
 // TestSimilarity_FollowsThePublishedDefinitions: the figures are computed by hand from the definitions;
-// those of rouge_l are also in the examples of Lin (2004), section 3.1.
+// the values of rouge_l are also in the examples of Lin (2004), section 3.1.
 func TestSimilarity_FollowsThePublishedDefinitions(t *testing.T) {
 	tests := []struct {
 		by, want, got string

@@ -121,7 +121,7 @@ type Expression struct {
 // there is an expression.
 func Compile(source string, cost int, variables ...string) (x *Expression, problems []string) {
 	if strings.TrimSpace(source) == "" || len(source) > maxBytes {
-		return nil, []string{fmt.Sprintf("must be a CEL expression of at most %d bytes", maxBytes)}
+		return nil, []string{fmt.Sprintf("must be a CEL expression (limit %d bytes)", maxBytes)}
 	}
 	environment, err := newEnvironment(cost, variables)
 	if err != nil {

@@ -5401,7 +5401,7 @@ export interface components {
             plugins: components["schemas"]["PluginsStatus"];
             /** @description What confines plugins. */
             sandbox: components["schemas"]["Sandbox"];
-            /** @description Those of this machine that plugins may have run. */
+            /** @description The programs of this machine that plugins may have run. */
             programs: components["schemas"]["ProgramsStatus"];
             /** @description The cache of compiled modules. */
             wasm: components["schemas"]["WASMStatus"];

@@ -187,7 +187,7 @@ func (d *doctorLLM) connection(workflowFile string) (map[string]any, error) {
 	return llm, nil
 }
 
-// maxSettings limits a file that is written into: that of workflows, in bytes.
+// maxSettings limits a file that is written into: the limit of a workflow, in bytes.
 const maxSettings = 1 << 20
 
 // save writes the dialect into the file of the settings. It returns the file if there is something

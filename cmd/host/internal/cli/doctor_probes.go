@@ -21,7 +21,7 @@ const (
 	probeCount  = 18
 	probeTokens = 12_000
 	// longPrompt is the length of the long prompt, in characters: more than the context that
-	// servers of local models have unless they are told otherwise (4,096 tokens).
+	// servers of local models have by default (4,096 tokens).
 	longPrompt = 30_000
 	// parallelProbes is how many questions are asked at a time.
 	parallelProbes = 4

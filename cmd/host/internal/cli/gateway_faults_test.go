@@ -169,10 +169,10 @@ func (w *faultWorld) direct(way *replyWay, script ...gatewaytest.Reply) string {
 	return string(text)
 }
 
-// TestGateway_MendsFaults: with no configuration but an upstream, each of 30 faults in each of twelve ways to ask is mended
-// by the second attempt; what none mends, and what was cut, comes as the upstream sent it, and so does a right reply, byte
+// TestGateway_FixesFaults: with no configuration but an upstream, each of 30 faults in each of twelve ways to ask is fixed
+// by the second attempt; what no attempt fixes, and what was cut, comes as the upstream sent it, and so does a right reply, byte
 // for byte.
-func TestGateway_MendsFaults(t *testing.T) {
+func TestGateway_FixesFaults(t *testing.T) {
 	coretest.Long(t)
 	plain, up := modelWorld(t, "")
 	plain.env["REFLECTORY_LOCK"] = installPlugins(t, filepath.Join(plain.dir, "plugins"))
@@ -182,7 +182,7 @@ func TestGateway_MendsFaults(t *testing.T) {
 		w.tokens = append(w.tokens, plain.parsed(exitPassed, fmt.Sprintf("token new agent-%d --namespace team --scope model", n))["token"].(string))
 	}
 	w.serving = plain.serve()
-	mended := 0
+	fixed := 0
 	for i, way := range replyWays() {
 		right := way.reply(savedRight)
 		for n, fault := range replyFaults {
@@ -190,7 +190,7 @@ func TestGateway_MendsFaults(t *testing.T) {
 			if answer, attempts := w.ask(&way, bad, right); attempts != 2 || way.value(t, answer) != savedRight {
 				t.Errorf("%s, stream %v, %q: %s after %d attempts", way.up, way.stream, fault, answer, attempts)
 			} else {
-				mended++
+				fixed++
 			}
 			if n%len(replyWays()) != i {
 				continue
@@ -210,7 +210,7 @@ func TestGateway_MendsFaults(t *testing.T) {
 			}
 		}
 	}
-	if want := len(replyFaults) * len(replyWays()); mended != want || want < 300 {
-		t.Errorf("%d of %d are mended", mended, want)
+	if want := len(replyFaults) * len(replyWays()); fixed != want || want < 300 {
+		t.Errorf("%d of %d are fixed", fixed, want)
 	}
 }

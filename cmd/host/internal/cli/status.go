@@ -39,7 +39,7 @@ With --json, each part is an object of its own; later versions add to them:
             system can't bound; refused: whether they are therefore refused
   server    url, listen, beyond, encryption, auth and models of a server, where one has
             the store open; auth is none where it asks for no credentials, and models
-            are those of its gateway
+            are what its gateway serves
   wasm      folder, code_bytes, module_bytes, verdicts, verdict_bytes,
             verdict_limit_bytes
 Store, plugins and wasm have problem, {code, message, hint?, try?, details?}, if
