@@ -13,6 +13,7 @@ import (
 // TestLives_OneTokensReports has one user report what is false about the tips that others rely on,
 // time and again: the order in which others find them stays.
 func TestLives_OneTokensReports(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

@@ -134,6 +134,7 @@ func (l life) measure(t *testing.T, n int, name string, figures []figure) {
 // TestLives_Riders has an agent name all that it read, where three notes that help with nothing are worded
 // nearer than the tip: without an experiment many of these become knowledge, with one the tips do.
 func TestLives_Riders(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}
@@ -165,6 +166,7 @@ func TestLives_Riders(t *testing.T) {
 
 // TestLives_NamesRarely has an agent name 2 % of what it uses.
 func TestLives_NamesRarely(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

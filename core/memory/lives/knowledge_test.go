@@ -60,6 +60,7 @@ func (e expert) known(notes []string) (known []string) {
 // TestLives_OutdatedKnowledge has half the world drift once what helps has become knowledge: of the tips
 // that are wrong from then on, none stays knowledge for 400 turns.
 func TestLives_OutdatedKnowledge(t *testing.T) {
+	coretest.Long(t)
 	if coretest.Plain(t) {
 		return
 	}

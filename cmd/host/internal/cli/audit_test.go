@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/store/pebble"
 )
 
@@ -28,6 +29,7 @@ func tampered(t *testing.T, change func(tx core.Tx, key func(seq byte) []byte) e
 }
 
 func TestATamperedJournalIsFoundAndNamed(t *testing.T) {
+	coretest.Long(t)
 	cases := []struct {
 		name   string
 		change func(tx core.Tx, key func(seq byte) []byte) error

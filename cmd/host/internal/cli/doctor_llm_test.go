@@ -299,6 +299,7 @@ func (e *endpointWith) server(t *testing.T) *llmtest.Server {
 // Each fault is named, and with the dialect that is written the workflow passes that couldn't
 // without it.
 func TestDoctorLLM_NamesEachFaultAndWritesWhatHelps(t *testing.T) {
+	coretest.Long(t)
 	for name, e := range coretest.Some(4, faultyEndpoints()) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -56,6 +56,7 @@ func extismWorld(t *testing.T) (*world, string) {
 
 // A plug-in that wasn't written for this host can judge, as AUTHORING.md says.
 func TestExtism_AnUnchangedPluginJudges(t *testing.T) {
+	coretest.Long(t)
 	w, folder := extismWorld(t)
 	out, _ := w.ok("plugin", "add", folder)
 	if !strings.Contains(out, "metered yes") {

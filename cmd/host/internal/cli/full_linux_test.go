@@ -62,6 +62,7 @@ func TestNoCommandPanicsOnAFullDisk(t *testing.T) {
 
 // TestHook_OnAFullDisk: a hook on a full disk exits with 0, and prints nothing or whole context.
 func TestHook_OnAFullDisk(t *testing.T) {
+	coretest.Long(t)
 	w := &fullWorld{t: t, dir: t.TempDir(), self: filepath.Join(programs, "reflectory")}
 	if err := syscall.Mount("tmpfs", w.dir, "tmpfs", 0, "mode=0700,size=16m"); err != nil {
 		t.Skipf("no disk can be mounted here, which root may: %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/gate"
 	"github.com/reflectory/reflectory/core/gate/verdict"
 	"github.com/reflectory/reflectory/core/memory"
@@ -142,6 +143,7 @@ func (w *world) memoryNow(id string) (m core.Memory) {
 }
 
 func TestDecisionsAreAsWorkedOutByHand(t *testing.T) {
+	coretest.Long(t)
 	for _, c := range workedOut() {
 		t.Run(c.name, func(t *testing.T) {
 			w := newPlainWorld(t)

@@ -170,6 +170,7 @@ func (t cappedTx) Put(key, value []byte) error {
 // at its history in every way: it is larger than a value may be. The heavy figure, at the
 // limit of the engine, runs in make stress.
 func TestALongLoopOfLargeOutputsIsStoredOnce(t *testing.T) {
+	coretest.Long(t)
 	l := &largeRun{world: newWorld(t), attempts: 100, outputBytes: 10 << 10, valueBytes: 100 << 10}
 	if os.Getenv("REFLECTORY_STRESS") != "" {
 		l.attempts, l.outputBytes, l.valueBytes = 1000, 100<<10, 0

@@ -121,6 +121,7 @@ func (w *world) turns(session string) (outcomes []string) {
 
 // Each client that takes context at a prompt gets it there, and the end of the turn is its feedback.
 func TestHook_AConversationOfEachClient(t *testing.T) {
+	coretest.Long(t)
 	for client, names := range map[string][5]string{ // of the events: start, prompt, tool, end, and the reply's field
 		connect.ClaudeCode: {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "last_assistant_message"},
 		connect.Codex:      {"SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "last_assistant_message"},
@@ -262,6 +263,7 @@ func TestHook_CapturesTurnsOnlyIfAsked(t *testing.T) {
 
 // Whatever is wrong, a hook exits with 0 and says nothing.
 func TestHook_IsSilentWhateverIsWrong(t *testing.T) {
+	coretest.Long(t)
 	good := func(w *world) string {
 		return fmt.Sprintf(`{"session_id":"s","cwd":%q,"hook_event_name":"UserPromptSubmit","prompt":"How are releases shipped?"}`, w.dir)
 	}

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/connect"
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // The client keeps what a hook gave in its conversation, so a memory under test is left out of a whole
 // conversation; and what its start showed isn't left out of it.
 func TestHook_LeavesOutOfAConversation(t *testing.T) {
+	coretest.Long(t)
 	w := newPlainWorld(t)
 	words := []string{"amaranth", "bergamot", "celandine"}
 	w.ok("governance", "set", "default", "experiment=on")

@@ -117,6 +117,7 @@ func (r shownRun) checkCommitted(t *testing.T, made bool) {
 
 // What the sandbox would refuse does no harm without it either.
 func TestABadPluginThatAnswersDoesNoHarm(t *testing.T) {
+	coretest.Long(t)
 	w := newHostileWorld(t).count()
 	for do, want := range map[string]int{"infinite": exitPassed, "flood": exitPassed, "fork": exitPassed, "escapes": exitNotValid} {
 		t.Run(do, func(t *testing.T) {
@@ -168,6 +169,7 @@ nodes:
 `
 
 func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	coretest.Long(t)
 	w := newHostileWorld(t).count()
 	w.workflow(stubbornWorkflow, w.tally)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {

@@ -272,6 +272,7 @@ func (w *killWorld) checkTally() {
 }
 
 func TestAPluginKilledInACallDoesNotEndTheRun(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t).count()
 	const passes = 8
 	holds := filepath.Join(w.dir, "holds")

@@ -43,6 +43,7 @@ const (
 )
 
 func TestTheFirstExampleRunsOnAScriptedModel(t *testing.T) {
+	coretest.Long(t)
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	cases := []struct {
@@ -296,6 +297,7 @@ nodes:
 // TestCachedReply_NotWhereAPluginRecalls: the host doesn't know in which reply or prompt of a run the
 // text is that a plugin of it recalled by itself. So none is kept, or a purge would leave the text.
 func TestCachedReply_NotWhereAPluginRecalls(t *testing.T) {
+	coretest.Long(t)
 	const cached = `cache: true, prompt: "Known: {{ state | tojson }} Where?"`
 	for name, nodes := range map[string]string{
 		"a node before":       `[{name: pries, action: plugin.call, with: {plugin: test/prying}}, {name: answer, action: llm.call, with: {` + cached + `}}]`,

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/reflectory/reflectory/core/coretest"
 )
 
 // recallsThenWaits recalls, and ends in an error, resumable, until the memory is purged.
@@ -27,6 +29,7 @@ nodes:
 // texts are in no file any more, the answer names who was given it, and the runs show,
 // continue and are judged again without them.
 func TestPurge_TakesRecalledMemoriesOutOfRuns(t *testing.T) {
+	coretest.Long(t)
 	w := newWorld(t)
 	w.ok("memory", "observe", "--id", "zebra-note", "--namespace", "default", "--title", "How zebras title-that-goes",
 		"--content", "zebras sleep content-that-goes", "--tag", "tag-that-goes", "--metadata", `{"from":"metadata-that-goes"}`, "--idempotency-key", "once")

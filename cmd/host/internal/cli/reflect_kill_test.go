@@ -119,6 +119,7 @@ func (w *killWorld) checkReflected(cutOff int) {
 
 // TestReflect_WaitsForAServer that works on it: over the socket, and from elsewhere by its URL.
 func TestReflect_WaitsForAServer(t *testing.T) {
+	coretest.Long(t)
 	w := reflecting(t)
 	server, at := w.serve()
 	token, err := os.ReadFile(at.Token)

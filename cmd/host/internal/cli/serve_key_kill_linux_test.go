@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
 )
 
@@ -34,6 +35,7 @@ func (w *killWorld) keyed(at served, path, key string, body any) (status int, te
 // to the next server is answered as the first time if it was done, and is done now if it wasn't; no answer is
 // that the outcome is unknown.
 func TestServe_KilledWithinAPostAnswersItsKey(t *testing.T) {
+	coretest.Long(t)
 	w := newKillWorld(t)
 	posts := []func(n int) (path string, body any){
 		func(n int) (string, any) {

@@ -24,6 +24,7 @@ import (
 // record that it alone can know is wrong: a check tells it, and an import of it is
 // refused and leaves nothing.
 func TestEachPartChecksTheStoreAndWhatIsImported(t *testing.T) {
+	coretest.Long(t)
 	for _, c := range []struct{ part, key, value string }{
 		{"runs", "run-content/nobody", `{}`},
 		{"journal", "event-head/policy", `{"seq":1,"hash":"sha256:0"}`},

@@ -85,6 +85,7 @@ func TestAModelSaysWhatIsReusable(t *testing.T) {
 }
 
 func TestWhatAModelSaysIsBounded(t *testing.T) {
+	coretest.Long(t)
 	cases := []struct {
 		name  string
 		reply llmtest.Reply
@@ -106,6 +107,7 @@ func TestWhatAModelSaysIsBounded(t *testing.T) {
 }
 
 func TestAFailingModelDoesntKeepFromPromotion(t *testing.T) {
+	coretest.Long(t)
 	cases := []struct {
 		name   string
 		script []llmtest.Reply // empty if it isn't asked
@@ -165,6 +167,7 @@ func TestModelsAreAskedForPromotionsAlone(t *testing.T) {
 }
 
 func TestASummaryHasItsTime(t *testing.T) {
+	coretest.Long(t)
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
 	w, _ := summarizing(t, llmtest.Text("").After(never).Always())

@@ -118,6 +118,7 @@ func TestEvents_FollowAJob(t *testing.T) {
 			t.Errorf("%+v, want %s", e, name)
 		}
 	}
+	later.close()
 	if a := s.send("operator", "GET", "/v1/jobs/"+id+"/events", "", "Last-Event-ID", "6"); a.StatusCode != http.StatusNoContent || a.body != "" {
 		t.Errorf("after the end: %d %q", a.StatusCode, a.body)
 	}
