@@ -34,6 +34,8 @@ type Explanation struct {
 	Thresholds *ScoreThresholds `json:"thresholds,omitempty"`
 	// Effect is what the memory contributes, from turns that left it out by chance; nil without a trial.
 	Effect *core.Effect `json:"effect,omitempty"`
+	// Help is whether it helps, and how that is known; nil for a purged memory.
+	Help *Help `json:"help,omitempty"`
 	// LinksFrom start at the memory, LinksTo end at it, at most 1,000 of each.
 	LinksFrom []core.Link `json:"links_from,omitempty"`
 	LinksTo   []core.Link `json:"links_to,omitempty"`
@@ -116,9 +118,11 @@ func (m *Memories) explain(r core.Reader, id string) (*Explanation, error) {
 	if len(of.Rows) > 0 {
 		e.Effect = of.Effect()
 	}
+	if memory != nil {
+		e.Help = helpOf(memory, e.Effect, g)
+	}
 	e.explainState()
 	e.explainUse(g)
-	e.explainEffect(g)
 	return e, nil
 }
 
@@ -178,30 +182,6 @@ func (e *Explanation) explainUse(g *core.Governance) {
 	if g.Failure != nil {
 		add("nothing in %s changes its state: the settings of %s can't be read", e.Namespace, g.DecidedBy)
 	}
-}
-
-// effects are what verdicts on trials mean.
-var effects = map[string]string{
-	core.EffectUnderTest: "which isn't enough to tell whether it helps",
-	core.EffectHelps:     "so it helps",
-	core.EffectNone:      "so it doesn't help",
-	core.EffectUndecided: "and its trial ended without showing whether it helps",
-}
-
-// explainEffect says what the memory contributes, or that its uses may be other memories' merit.
-func (e *Explanation) explainEffect(g *core.Governance) {
-	if e.Effect != nil {
-		e.Why = append(e.Why, fmt.Sprintf("contributes %s, %s", e.Effect, effects[e.Effect.Verdict]))
-	}
-	if e.Memory == nil || e.Memory.Signals.Uses() == 0 || !e.Memory.Signals.RidesAlong() || e.Effect != nil && e.Effect.Verdict != core.EffectUnderTest {
-		return
-	}
-	s := &e.Memory.Signals
-	line := fmt.Sprintf("rides along? %d of its %s named other memories too, or were assumed or inferred", s.Shared+s.Assumed, number(s.Uses(), "use", "uses"))
-	if g.Experiment != core.ExperimentOn {
-		line += ": with experiment on, turns that leave it out show what it contributes"
-	}
-	e.Why = append(e.Why, line)
 }
 
 // number is a number with its noun.

@@ -210,12 +210,12 @@ func TestEffect_IsExplained(t *testing.T) {
 		if e.Effect == nil {
 			t.Fatalf("%s has no effect: %q", id, e.Why)
 		}
-		why := strings.Join(e.Why, "\n")
-		if !strings.Contains(why, "contributes "+e.Effect.String()) {
-			t.Errorf("%s: %s", id, why)
+		if helps := id == "note0"; helps != (e.Effect.Verdict == core.EffectHelps) || helps != (e.Help.Answer == memory.HelpShown) {
+			t.Errorf("%s: %+v, %+v", id, e.Effect, e.Help)
 		}
-		if helps := id == "note0"; helps != (e.Effect.Verdict == core.EffectHelps) {
-			t.Errorf("%s: %+v", id, e.Effect)
+		shown := fmt.Sprintf("%d turns had it, and %d were made without it", e.Effect.With, e.Effect.Without)
+		if !strings.Contains(e.Help.Text, shown) || e.Help.Budget != core.DefaultRegretBudget || e.Help.Cost > 1.1*float64(e.Effect.Without)*max(0, e.Effect.High) {
+			t.Errorf("%s: %+v of %+v", id, e.Help, e.Effect)
 		}
 		d, err := l.Gate.Weigh(t.Context(), id, memory.RevalidateRequest{})
 		must(t, err)
@@ -252,16 +252,37 @@ func TestFeedback_ReplacesAnOutcomeInATrial(t *testing.T) {
 	l.sound(t)
 }
 
-// TestExplain_AsksWhetherAMemoryRidesAlong where nothing shows it.
-func TestExplain_AsksWhetherAMemoryRidesAlong(t *testing.T) {
+// TestExplain_SaysWhetherItHelps in words, also where nothing shows it.
+func TestExplain_SaysWhetherItHelps(t *testing.T) {
+	asks := func(l *laboratory, id, answer, text string) {
+		t.Helper()
+		e, err := l.Explain(t.Context(), id)
+		must(t, err)
+		if e.Help.Answer != answer || !strings.Contains(e.Help.Text, text) {
+			t.Errorf("%s: %+v, want %s and %q", id, e.Help, answer, text)
+		}
+	}
 	l := newLaboratory(t, "experiment=off")
 	l.notes(2, "")
+	asks(l, "note0", memory.HelpUnknown, "No turn has had it yet")
 	for i := range 4 {
 		l.turn(fmt.Sprint("s", i), 2, "")
 	}
-	e, err := l.Explain(t.Context(), "note0")
-	must(t, err)
-	if why := strings.Join(e.Why, "\n"); e.Effect != nil || !strings.Contains(why, "rides along? 4 of its 4 uses named other memories too") {
-		t.Errorf("%s", why)
+	asks(l, "note0", memory.HelpUnknown, "4 of its 4 uses named other memories too, or were assumed or inferred, so that their success may be the others'. With experiment on")
+	alone := newLaboratory(t)
+	alone.notes(1, "")
+	for i := range 4 {
+		alone.turn(fmt.Sprint("s", i), 1, "")
+	}
+	asks(alone, "note0", memory.HelpUnknown, "Most of its 4 uses named no other memory, and 4 succeeded")
+	useless := newLaboratory(t)
+	useless.notes(3, "")
+	for i := range 8 {
+		useless.turn(fmt.Sprint("s", i), 3, "")
+	}
+	asks(useless, "note0", memory.HelpUnknown, "they are too few to tell: of 100 turns with it, ")
+	must(t, useless.Remove(t.Context(), "note0"))
+	if e, err := useless.Explain(t.Context(), "note0"); err != nil || e.Help != nil {
+		t.Errorf("of a purged memory: %+v, %v", e, err)
 	}
 }

@@ -818,6 +818,17 @@ export interface components {
             /** @description The values of other levels, the most general first. */
             overridden?: components["schemas"]["Other"][];
         };
+        /** @description Whether a memory helps, for somebody who knows nothing of trials. */
+        Help: {
+            /** @description Helps, rides_along or unknown. */
+            answer: string;
+            /** @description Says why, in whole sentences. */
+            text: string;
+            /** @description About how many turns failed because they were made without it to find out. */
+            cost?: number;
+            /** @description How many may. */
+            budget?: number;
+        };
         /** @description Names the program that has a folder open, for the message to other programs. The lock itself is Pebble's: this file may be stale, or missing. */
         Holder: {
             /** @description The process id. */
@@ -4090,6 +4101,8 @@ export interface components {
             thresholds?: components["schemas"]["ScoreThresholds"];
             /** @description What the memory contributes, from turns that left it out by chance; null without a trial. */
             effect?: components["schemas"]["Effect"];
+            /** @description Whether it helps, and how that is known; null for a purged memory. */
+            help?: components["schemas"]["Help"];
             /** @description Start at the memory. */
             links_from?: components["schemas"]["Link"][];
             /** @description End at it, at most 1,000 of each. */

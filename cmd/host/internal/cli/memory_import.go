@@ -19,6 +19,10 @@ import (
 // maxListedLeft bounds the list of what an import left out; the rest is counted.
 const maxListedLeft = 1000
 
+// importBatch is how many memories are stored at once: a quarter of what a call takes, which on a busy machine
+// would come near a call's time limit.
+const importBatch = memory.MaxBatch / 4
+
 func memoryImportCommand(a *App) *cobra.Command {
 	in := &memoryImport{app: a}
 	var format, namespace string
@@ -128,7 +132,7 @@ func (in *memoryImport) add(ctx context.Context, at string, r *core.ObserveReque
 		return ctx.Err()
 	}
 	in.batch, in.places = append(in.batch, r), append(in.places, at)
-	if len(in.batch) < memory.MaxBatch {
+	if len(in.batch) < importBatch {
 		return nil
 	}
 	return in.flush(ctx)

@@ -243,16 +243,22 @@ func memoryExplainCommand(a *App) *cobra.Command {
 	in := &operation.MemoryExplain{}
 	return verb[memory.Explanation]{
 		Use: "explain ID", Short: "Say why a memory is in its state",
-		Long: `Say why a memory is in its state: its signals, its links, the decisions of the
-gate, and what happened to it, from the journal of its namespace.`,
+		Long: `Say why a memory is in its state, and whether it is known to help: its signals, its
+links, the decisions of the gate, and what happened to it, from the journal of its namespace.`,
 		Example:   "  reflectory memory explain deploy-notes",
 		Operation: "memory_explain", In: in, Args: []*string{&in.ID},
 		Print: printMemoryWhy,
 	}.command(a)
 }
 
+// helpAnswers are the answers to whether a memory helps.
+var helpAnswers = map[string]string{memory.HelpShown: "Yes", memory.HelpNone: "No, it only rides along", memory.HelpUnknown: "Can't tell yet"}
+
 func printMemoryWhy(out *output, e *memory.Explanation) error {
 	out.lines("           ", "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n", e.ID, term.Clean(e.Namespace), e.State, e.Turn)
+	if e.Help != nil {
+		out.lines("           ", "helps?     %s. %s.\n", helpAnswers[e.Help.Answer], e.Help.Text)
+	}
 	for _, line := range e.Why {
 		out.lines("  ", "%s", term.Clean(operation.InWords(line)))
 	}

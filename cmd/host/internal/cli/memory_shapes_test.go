@@ -78,7 +78,7 @@ var shapes = []struct {
 	}},
 	{line: "memory list --namespace n", keys: "items", parts: map[string]string{"items.0": usedMemoryKeys}},
 	{line: "memory list --namespace n --limit 1", keys: "items next_page_token"},
-	{line: "memory explain fact-0001", keys: "history id links_from memory namespace state terms thresholds turn why", parts: map[string]string{
+	{line: "memory explain fact-0001", keys: "help history id links_from memory namespace state terms thresholds turn why", parts: map[string]string{
 		"history.0": "at data hash prev seq subject type", "thresholds": "active_threshold hysteresis revalidate_threshold",
 	}},
 	{line: "memory sweep n", keys: "changed evaluated gated namespace transitions turn"},

@@ -117,8 +117,10 @@ func (s *site) learned(decision string) []string {
 	})
 	s.Must(err)
 	s.end(s.begin(hostile[0]), core.StatusPassed)
+	helps, rides := s.Tried(60)
 	return []string{
 		"/memory", "/memory?state=open&namespace=" + here, "/memory?namespace=" + here + "&q=" + url.QueryEscape(hostile[0]), memoryURL(long), memoryURL(taught), memoryURL(waits),
+		memoryURL(helps.ID), memoryURL(rides.ID),
 		memoryURL(waits) + "/gate", "/approvals", "/approvals/" + asked.PendingID + "/reject", "/knowledge?namespace=" + url.QueryEscape(known.Namespace), knowledgeURL(known.ID),
 		"/decisions", "/decisions?point=gate", decisionURL(decision), "/policies", "/jobs", jobURL(queued), "/search?q=harbour", "/search?q=" + url.QueryEscape(hostile[0]),
 		"/settings", "/settings/tokens/" + token.ID + "/revoke", governanceURL("*"), governanceURL(here),

@@ -33,7 +33,10 @@ type memoryData struct {
 	// Course is its score by turn, and Score are the terms of which it is made.
 	Score  []scoreTerm  `json:"-"`
 	Course *chart.Chart `json:"-"`
-	Graph  chart.Chart  `json:"-"`
+	// Helps is whether it helps, in a word, and Difference the difference that it makes; nil where no trial shows it.
+	Helps      tag          `json:"-"`
+	Difference *chart.Chart `json:"-"`
+	Graph      chart.Chart  `json:"-"`
 	// MayRestore and MayGate are what the caller may do with it.
 	MayRestore bool `json:"-"`
 	MayGate    bool `json:"-"`
@@ -111,6 +114,11 @@ func stateChart(e *memory.Explanation) *chart.Chart {
 	return &c
 }
 
+// helpTags are the answers to whether a memory helps.
+var helpTags = map[string]tag{
+	memory.HelpShown: {Text: "helps", Class: "ok"}, memory.HelpNone: {Text: "only rides along", Class: "warn"}, memory.HelpUnknown: {Text: "can’t tell yet"},
+}
+
 // lifeStep is an event in a memory's life.
 type lifeStep struct {
 	journal.Entry
@@ -147,6 +155,13 @@ func loadMemory(v *visit) (*content, error) {
 		d.Score = append(d.Score, termOf(t))
 	}
 	d.Reasons, d.Course = reasonsOf(e.Why), stateChart(e)
+	if e.Help != nil {
+		d.Helps = helpTags[e.Help.Answer]
+	}
+	if e.Effect != nil {
+		c := chart.Interval("Turns that succeed with it, less those without it", e.Effect.Estimate, e.Effect.Low, e.Effect.High, cmp.Or(d.Helps.Class, chart.Mute))
+		d.Difference = &c
+	}
 	return &content{Title: title, Crumbs: []crumb{{"Memory", "/memory"}}, Data: d}, nil
 }
 

@@ -79,6 +79,31 @@ func TestMemory_ShowsWhyItIsThere(t *testing.T) {
 	}
 }
 
+// TestMemory_ShowsWhetherItHelps: in a word, with the difference that it makes, the ends of its interval and its cost.
+func TestMemory_ShowsWhetherItHelps(t *testing.T) {
+	s := newSite(t)
+	untried := s.Taught(core.OutcomeSuccess, 4)
+	helps, rides := s.Tried(80)
+	for id, want := range map[string][]string{
+		helps.ID: {"Does it help?", "helps", "Turns succeed more often with it than without it", "were made without it. That cost about ", "(limit 10)", "Turns that succeed with it, less those without it: +", "100 more succeed"},
+		rides.ID: {"can’t tell yet", "they are too few to tell"},
+		untried:  {"can’t tell yet", "No turn was made without it to find out. Most of its 4 uses named no other memory"},
+	} {
+		a := s.get("/memory/" + id)
+		root := s.tree(a, http.StatusOK)
+		s.wellMade("the memory", a, root)
+		text := textOf(root)
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("the page lacks %q: %s", part, text)
+			}
+		}
+		if has := strings.Contains(text, "less those without it"); has != (id != untried) {
+			t.Errorf("a chart: %v", has)
+		}
+	}
+}
+
 // TestMemories_ShowsPurgedOnes, of which nothing is listed, and the limits at which memories move.
 func TestMemories_ShowsPurgedOnes(t *testing.T) {
 	s := newSite(t)

@@ -35,6 +35,24 @@ func (w *World) UnderTest() (memories []*core.Memory) {
 	return memories
 }
 
+// Tried makes memories that are found together, of which one helps, and turns that show it: Here, with experiment on.
+func (w *World) Tried(turns int) (helps, rides *core.Memory) {
+	w.T.Helper()
+	memories := w.UnderTest()
+	for i := range turns {
+		r := &core.FeedbackRequest{Session: fmt.Sprint("tried", i), Turn: 1, Outcome: core.OutcomeFailure, Source: "tool"}
+		found := Try[operation.Recalled](w, "memory_recall", &core.RecallRequest{Session: r.Session, Query: "an upload failed, retry it?", RecallFilter: core.RecallFilter{Namespace: Here}})
+		for _, m := range found.Memories {
+			if r.Used = append(r.Used, m.ID); m.ID == memories[0].ID {
+				r.Outcome = core.OutcomeSuccess
+			}
+		}
+		_, err := w.Host.Memories.Feedback(w.Ctx, r)
+		w.Must(err)
+	}
+	return memories[0], memories[1]
+}
+
 // LeftOut finds which of the memories a caller's turn withheld, of which what it was given must have no
 // trace; nil if it withheld none.
 func (w *World) LeftOut(by core.Caller, session string, turn int64, memories []*core.Memory, given ...string) *core.Memory {

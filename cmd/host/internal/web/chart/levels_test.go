@@ -114,3 +114,17 @@ func TestTimeline_LabelsDontCoverNames(t *testing.T) {
 		}
 	}
 }
+
+// TestInterval_HasItsEnds in the picture, the text and the table; numbers that can't be drawn don't break it.
+func TestInterval_HasItsEnds(t *testing.T) {
+	c := chart.Interval("Difference", .61, .2, .98, chart.OK)
+	if want := "Difference: +61 of 100, between +20 and +98"; c.Text != want {
+		t.Errorf("%q\nwant %q", c.Text, want)
+	}
+	if n := elements(t, c); n["f-ok"] != 1 || n["f-ink"] != 1 || n["thr"] != 1 || len(c.Rows) != 3 {
+		t.Errorf("%v in %s, %q", n, c.SVG, c.Rows)
+	}
+	if c := chart.Interval("<b>", math.NaN(), -7, -.001, chart.Mute); c.Text != "<b>: 0 of 100, between −700 and 0" || elements(t, c)["f-mute"] != 1 {
+		t.Errorf("%q %s", c.Text, c.SVG)
+	}
+}
