@@ -75,7 +75,7 @@ func shortfall(given string, list []verdict.GateCondition) string {
 			parts = append(parts, fmt.Sprintf("%s is %s (at least %s)", c.Name, figure(c.Have), figure(c.Need)))
 		}
 	}
-	return fmt.Sprintf("it would be %s, but %s", given, strings.Join(parts, " and "))
+	return fmt.Sprintf("%s needs more: %s", given, strings.Join(parts, " and "))
 }
 
 // figure formats a number as it is compared.

@@ -43,7 +43,7 @@ func TestEachConditionAtItsBound(t *testing.T) {
 		{"as sure as needed, but for the last bit", promote, .7 - 1e-15, nil, "", ""},
 		{"as sure as needed, of a purge", purge, .7, nil, "", ""},
 		{"less sure", promote, less, nil, "confidence", "confidence is 0.69999999 (at least 0.7)"},
-		{"less sure, of a purge", purge, less, nil, "confidence", "it would be obsolete, but confidence is"},
+		{"less sure, of a purge", purge, less, nil, "confidence", "obsolete needs more: confidence is"},
 		{"without governance", promote, .7, func(c *verdict.GateCase) { c.Governance = nil }, "", ""},
 		{"less sure, without governance", promote, less, func(c *verdict.GateCase) { c.Governance = nil }, "confidence", ""},
 		{"governance asks for as much", promote, .9, func(c *verdict.GateCase) { c.Governance.MinGateConfidence = .9 }, "", ""},
@@ -51,12 +51,12 @@ func TestEachConditionAtItsBound(t *testing.T) {
 		{"governance can't ask for less", promote, less, func(c *verdict.GateCase) { c.Governance.MinGateConfidence = .1 }, "confidence", "at least 0.7"},
 		{"governance can't be read", promote, 1, func(c *verdict.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
 		{"governance can't be read, for a purge", purge, 1, func(c *verdict.GateCase) { c.Governance.Failure = errors.New("x") }, "governance_readable", ""},
-		{"seven named uses", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 4 }, "named_uses", "it would be promote, but named_uses is 7 (at least 8)"},
+		{"seven named uses", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 4 }, "named_uses", "promote needs more: named_uses is 7 (at least 8)"},
 		{"eight named uses", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 3 }, "", ""},
 		{"a purge asks for no named uses", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Assumed = 8 }, "", ""},
 		{"one session that named a use", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.AssumedSessions = 1 }, "sessions", "sessions is 1 (at least 2)"},
 		{"named uses failed in two turns", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.AssumedFailures = 1 }, "failed_turns", "failed_turns is 2 (at least 3)"},
-		{"one session", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Sessions = 1 }, "sessions", "it would be promote, but sessions is 1 (at least 2)"},
+		{"one session", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Sessions = 1 }, "sessions", "promote needs more: sessions is 1 (at least 2)"},
 		{"one session is enough to purge", purge, 1, func(c *verdict.GateCase) { c.Memory.Signals.Sessions = 1 }, "", ""},
 		{"revalidated well enough", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Revalidation = of(.6) }, "", ""},
 		{"revalidated not well enough", promote, 1, func(c *verdict.GateCase) { c.Memory.Signals.Revalidation = of(.5999) }, "revalidation_score", "revalidation_score is 0.5999 (at least 0.6)"},
@@ -120,7 +120,7 @@ func wantUnmet(t *testing.T, made *verdict.GateDecision, given string, confidenc
 func TestAllFailedConditionsAreNamed(t *testing.T) {
 	d := newMem(t)
 	made := d.decide(says{Verdict: policypoint.VerdictPromote, Confidence: .6}, &verdict.GateCase{Memory: memory(core.Signals{Successes: 3, Sessions: 1, Q: .9})})
-	want := "it would be promote, but confidence is 0.6 (at least 0.7) and react_evidence_refs is 0 (at least 1) and " +
+	want := "promote needs more: confidence is 0.6 (at least 0.7) and react_evidence_refs is 0 (at least 1) and " +
 		"graph_evidence_refs is 0 (at least 1) and named_uses is 3 (at least 8) and sessions is 1 (at least 2)"
 	if made.Reason != want || len(made.Unmet) != 5 {
 		t.Errorf("%q", made.Reason)

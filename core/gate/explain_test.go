@@ -24,7 +24,7 @@ func TestAnExplanationHasTheNumbersOfEveryLaneAndTheRule(t *testing.T) {
 	made.GraphRefs[0] = "dag:w@sha256:…" // any digest
 	want := `memory m in team/a
 verdict: retain, confidence 0.5236, next retain
-reason: it would be promote, but confidence is 0.65 (at least 0.7)
+reason: promote needs more: confidence is 0.65 (at least 0.7)
 intended: promote, confidence 0.65
 rule: gate/strict.yaml, rule strict at rule.match[1]: uses >= 3 && q_value > 0.1
 [react]: 0.1333 = p · (0.4 + 0.6 · recurrence_score), p = (good + 1) / (good + tool_failures + 2)

@@ -40,7 +40,7 @@ func TestAgentsDocument_SnippetsRun(t *testing.T) {
 			continue
 		}
 		if language == "sh" && strings.Contains(code, "REFLECTORY_TOKEN=") {
-			lines := strings.NewReplacer("reflectory serve &\n", "", "until curl -fs http://127.0.0.1:7842/readyz; do sleep 0.1; done\n", "", "127.0.0.1:7842", s.Listen).Replace(code)
+			lines := strings.NewReplacer("reflectory serve &\n", "", "curl -fs --retry 20 --retry-delay 1 --retry-connrefused http://127.0.0.1:7842/readyz\n", "", "127.0.0.1:7842", s.Listen).Replace(code)
 			token = w.shell(lines + `echo "$REFLECTORY_TOKEN"`)
 			continue
 		}

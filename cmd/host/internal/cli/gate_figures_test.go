@@ -197,7 +197,7 @@ func TestWhatWasRetainedWithDoubtIsntPromoted(t *testing.T) {
 	}
 	sure.record(w, "m")
 	out, _ = w.line(exitPassed, "", "gate run m"+allFactors("1", "1", "1"))
-	wantIn(t, out, "m: retain, confidence 0.", "it would be promote, but revalidation_score is 0.559128868 (at least 0.6)")
+	wantIn(t, out, "m: retain, confidence 0.", "promote needs more: revalidation_score is 0.559128868 (at least 0.6)")
 }
 
 // TestFeedbackBringsTheDecision uses only commands: the gate decides right after the last

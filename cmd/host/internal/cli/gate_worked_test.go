@@ -55,12 +55,12 @@ func workedOut() []worked {
 		},
 		{ // the same; .42 + .6·(.32−utility)
 			name: "the namespace asks for more", turns: fails, tools: fails, dag: lineDAG, node: "lost", settings: "gate.min_confidence=0.96",
-			verdict: "retain", confidence: 0.4734849054, reason: "it would be obsolete, but confidence is 0.950454716 (at least 0.96)",
+			verdict: "retain", confidence: 0.4734849054, reason: "obsolete needs more: confidence is 0.950454716 (at least 0.96)",
 			numbers: carefully, unmet: []string{"confidence"}, state: core.StateCooling,
 		},
 		{ // .064 + .23·.5 + 0 + .2·q; .42 + .6·(.32−utility)
 			name: "three failures, without a graph", turns: "a1F a2F b1F", tools: "a1F a2F b1F", factors: allFactors("0", "0", "0"),
-			verdict: "retain", confidence: 0.4727099052, reason: "it would be obsolete, but graph_evidence_refs is 0 (at least 1)",
+			verdict: "retain", confidence: 0.4727099052, reason: "obsolete needs more: graph_evidence_refs is 0 (at least 1)",
 			numbers: verdict.GateNumbers{
 				React: 0.2, ToolFailures: 3, Recurrence: 1, Graph: 0.5, Q: 0.2657507881, UtilityScore: 0.3645, Utility: 0.232150158, Frequency: 0.5, EvidenceTTL: 0.265, Uses: 3, Failures: 3, Named: 3, RelevantTurns: 3, Sessions: 2, FailureRate: 1,
 				MinimumConfidence: .7,
@@ -69,7 +69,7 @@ func workedOut() []worked {
 		},
 		{ // react 1/4: .08 + 0 + .25·(1.405)/3 + .2·q; what isn't used doesn't count against it
 			name: "two failures, and then no use", turns: "a1F a2F a3- a4- a5- a6-", tools: "a1F a2F", dag: lineDAG, node: "lost",
-			verdict: "retain", confidence: 0.4546234500, reason: "it would be obsolete, but failed_turns is 2 (at least 3)",
+			verdict: "retain", confidence: 0.4546234500, reason: "obsolete needs more: failed_turns is 2 (at least 3)",
 			numbers: verdict.GateNumbers{
 				React: 0.25, ToolFailures: 2, Recurrence: 1, Omega: 0.4683333333, Q: 0.3260545833, UtilityScore: 0.405, Utility: 0.26229425, Frequency: 0.4, EvidenceTTL: 0.23, Uses: 2, Failures: 2, Named: 2, RelevantTurns: 6, Sessions: 1, FailureRate: 1,
 				GraphKnown: true, Workflow: "w", MinimumConfidence: .7,
@@ -97,7 +97,7 @@ func workedOut() []worked {
 		{ // react 37/41, graph as above, omega 1; .42 + .6·(utility−.78)
 			name: "of use in one session", turns: fails + " a4S a5S a6S a7S a8S a9S a10S a11S a12S",
 			tools: fails + " a4RRRR a5RRRR a6RRRR a7RRRR a8RRRR a9RRRR a10RRRR a11RRRR a12RRRR", dag: lineDAG, node: "a", factors: allFactors("1", "1", "1"),
-			verdict: "retain", confidence: 0.5085390654, reason: "it would be promote, but sessions is 1 (at least 2)",
+			verdict: "retain", confidence: 0.5085390654, reason: "promote needs more: sessions is 1 (at least 2)",
 			numbers: verdict.GateNumbers{
 				React: 0.9024390244, Good: 36, ToolFailures: 3, RecoverySuccess: 36, Recurrence: 1, Graph: 0.9166666667, Omega: 1, Q: 0.8897564378, UtilityScore: 0.7537942792, Utility: 0.927565109, Frequency: 0.8, EvidenceTTL: 0.765357143, Uses: 12, Successes: 9, Failures: 3, Named: 12, RelevantTurns: 12, Sessions: 1, FailureRate: 0.25,
 				GraphKnown: true, PathReachable: true, Workflow: "w", Dependency: 1, Decomposition: 2.0 / 3, MinimumConfidence: .7,
@@ -107,7 +107,7 @@ func workedOut() []worked {
 		{ // react 19/22, graph .4+.35+.25/3, omega 1; .55 + 1.8·(utility−.78) is too little
 			name: "of use, with a failure in four", turns: "a1S a2S a3S b1F a4S a5S a6S b2F", tools: "a1RRR a2RRR a3RRR b1F a4RRR a5RRR a6RRR b2F",
 			dag: lineDAG, node: "b", factors: allFactors("1", "1", "1"),
-			verdict: "retain", confidence: 0.4586652588, reason: "it would be promote, but confidence is 0.665995776 (at least 0.7)",
+			verdict: "retain", confidence: 0.4586652588, reason: "promote needs more: confidence is 0.665995776 (at least 0.7)",
 			numbers: verdict.GateNumbers{
 				React: 0.8636363636, Good: 18, ToolFailures: 2, RecoverySuccess: 18, Recurrence: 1, Graph: 0.8333333333, Omega: 1, Q: 0.632058976, UtilityScore: 0.619156395, Utility: 0.844442098, Frequency: 0.7272727273, EvidenceTTL: 0.729772727, Uses: 8, Successes: 6, Failures: 2, Named: 8, RelevantTurns: 8, Sessions: 2, FailureRate: 0.25,
 				GraphKnown: true, PathReachable: true, Workflow: "w", Dependency: 1, Decomposition: 1.0 / 3, MinimumConfidence: .7,
