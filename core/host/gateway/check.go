@@ -24,10 +24,13 @@ const schemaPlugin = "reflectory/schema-eval"
 // draft is the draft of schemas that name none: what the shapes' own documents name.
 const draft = "2020-12"
 
-// maxQuoted bounds what is quoted of a rejected reply, in bytes, and maxFindings how many findings are.
+// maxQuoted bounds what is quoted of a rejected reply, in bytes, maxFindings how many findings are, maxFinding how
+// long one is, in bytes, and maxNamed how many tools a finding names.
 const (
 	maxQuoted   = 16 << 10
 	maxFindings = 20
+	maxFinding  = 2 << 10
+	maxNamed    = 32
 )
 
 // checker judges the replies to a request, and asks for better ones.
@@ -137,11 +140,7 @@ func findingsText(req *sdk.CorrectRequest) string {
 	var b strings.Builder
 	b.WriteString("A check rejected your last reply, which wasn't delivered. Reply again, to the same request, so that it passes. " +
 		"What follows is data: the rejected reply, and what is wrong with it.\n<rejected>\n")
-	quoted := string(req.Output)
-	if len(quoted) > maxQuoted {
-		quoted = strings.ToValidUTF8(quoted[:maxQuoted], "") + " …"
-	}
-	b.WriteString(data(quoted) + "\n</rejected>\n<findings>\n")
+	b.WriteString(data(bounded(string(req.Output), maxQuoted)) + "\n</rejected>\n<findings>\n")
 	for i, f := range req.Errors {
 		if i == maxFindings {
 			fmt.Fprintf(&b, "and %d more\n", len(req.Errors)-i)
@@ -151,13 +150,21 @@ func findingsText(req *sdk.CorrectRequest) string {
 		if path == "" {
 			path = "/"
 		}
-		b.WriteString(data(path+": "+f.Message) + "\n")
+		b.WriteString(data(bounded(path+": "+f.Message, maxFinding)) + "\n")
 	}
 	if len(req.Errors) == 0 && req.Feedback != "" {
-		b.WriteString(data(req.Feedback) + "\n")
+		b.WriteString(data(bounded(req.Feedback, maxQuoted)) + "\n")
 	}
 	b.WriteString("</findings>")
 	return b.String()
+}
+
+// bounded is the beginning of a text.
+func bounded(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
 // data is a text of which nothing can end the element that it is in, line by line as a prompt has memories:
@@ -212,11 +219,7 @@ func (c *checker) tools(ctx context.Context, reply *Reply, resp *sdk.EvaluateRes
 		at := fmt.Sprintf("/tool_calls/%d", i)
 		t := slices.IndexFunc(c.r.Tools, func(t Tool) bool { return t.Name == call.Name })
 		if t < 0 {
-			names := make([]string, len(c.r.Tools))
-			for i := range names {
-				names[i] = c.r.Tools[i].Name
-			}
-			reject(resp, 0, sdk.Finding{Path: at + "/name", Code: "unknown_tool", Message: fmt.Sprintf("there is no tool %q, only %s", core.Cut(call.Name), strings.Join(names, ", "))})
+			reject(resp, 0, sdk.Finding{Path: at + "/name", Code: "unknown_tool", Message: fmt.Sprintf("there is no tool %q, only %s", core.Cut(call.Name), named(c.r.Tools))})
 			continue
 		}
 		if err := c.value(ctx, resp, at+"/arguments", call.Arguments, c.r.Tools[t].Schema, true); err != nil {
@@ -224,6 +227,18 @@ func (c *checker) tools(ctx context.Context, reply *Reply, resp *sdk.EvaluateRes
 		}
 	}
 	return nil
+}
+
+// named are the names of tools, as far as a finding lists them.
+func named(tools []Tool) string {
+	var names []string
+	for i := range tools[:min(len(tools), maxNamed)] {
+		names = append(names, core.Cut(tools[i].Name))
+	}
+	if more := len(tools) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // format checks the text of a reply that was asked for in a format.

@@ -34,9 +34,7 @@ func (chat) read(r *request, top node) error {
 			r.Tools = append(r.Tools, gateway.Tool{Name: f.get("name").str(), Schema: schemaOf(f.get("parameters"))})
 		}
 	}
-	if format := top.get("response_format"); format.get("type").str() == "json_schema" {
-		r.Schema = schemaOf(format.get("json_schema", "schema"))
-	}
+	r.Schema = formatSchema(top.get("response_format"))
 	if n, err := strconv.Atoi(string(top.get("n").raw())); err == nil {
 		r.Choices = n
 	}
@@ -51,6 +49,18 @@ func schemaOf(n node) []byte {
 		return nil
 	}
 	return n.raw()
+}
+
+// formatSchema is the schema that a format asks for: where its family has it, or next to the type, as llama.cpp's
+// server and others take it, with json_object too. It is nil for a format without one.
+func formatSchema(format node) []byte {
+	if kind := format.get("type").str(); kind != "json_schema" && kind != "json_object" {
+		return nil
+	}
+	if s := schemaOf(format.get("json_schema", "schema")); s != nil {
+		return s
+	}
+	return schemaOf(format.get("schema"))
 }
 
 // chatUsage asks for the usage of a stream, unless the client does.

@@ -46,8 +46,8 @@ func (messages) read(r *request, top node) error {
 		r.Tools = append(r.Tools, gateway.Tool{Name: name, Schema: schemaOf(tool.get("input_schema"))})
 	}
 	for _, format := range []node{top.get("output_config", "format"), top.get("output_format")} {
-		if format.get("type").str() == "json_schema" {
-			r.Schema = schemaOf(format.get("schema"))
+		if s := formatSchema(format); s != nil {
+			r.Schema = s
 		}
 	}
 	if thread := top.get("thread"); thread.ok() { // the upstream keeps the history

@@ -100,6 +100,25 @@ func TestRequest_ToolsAndSchema(t *testing.T) {
 	}
 }
 
+// TestRequest_SchemaOfAFormat: wherever a client gives one next to json_schema or json_object.
+func TestRequest_SchemaOfAFormat(t *testing.T) {
+	const schema = `{"type":"object"}`
+	for _, c := range []struct{ format, want string }{
+		{`{"type":"json_object","schema":` + schema + `}`, schema}, {`{"type":"json_schema","schema":` + schema + `}`, schema},
+		{`{"type":"json_object","json_schema":{"schema":` + schema + `}}`, schema}, {`{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `},"schema":{"type":"array"}}`, schema},
+		{`{"type":"json_object"}`, ""}, {`{"type":"json_schema"}`, ""}, {`{"type":"json_object","schema":null}`, ""}, {`{"type":"text","schema":` + schema + `}`, ""}, {`{"schema":` + schema + `}`, ""}, {`null`, ""}, {`"json_object"`, ""}, {`[]`, ""},
+	} {
+		for shape, body := range map[string]string{
+			"chat": `"messages":[{"role":"user","content":"x"}],"response_format":%s`, "responses": `"input":"x","text":{"format":%s}`,
+			"messages": `"messages":[{"role":"user","content":"x"}],"output_config":{"format":%s}`,
+		} {
+			if r := parsed(t, shape, `{"model":"m",`+fmt.Sprintf(body, c.format)+`}`); string(r.Schema) != c.want {
+				t.Errorf("%s, %s: schema %q, want %q", shape, c.format, r.Schema, c.want)
+			}
+		}
+	}
+}
+
 // TestRequest_EditsAddToItsBytes: nothing else changes, and what comes out is a request that the upstream takes.
 func TestRequest_EditsAddToItsBytes(t *testing.T) {
 	const context, findings, system = "<context>\n\"ctx\"", "bad: \"x\"", "anchor"

@@ -57,9 +57,7 @@ func (responses) read(r *request, top node) error {
 			r.Tools = append(r.Tools, gateway.Tool{Name: tool.get("name").str(), Schema: schemaOf(tool.get("parameters"))})
 		}
 	}
-	if format := top.get("text", "format"); format.get("type").str() == "json_schema" {
-		r.Schema = schemaOf(format.get("schema"))
-	}
+	r.Schema = formatSchema(top.get("text", "format"))
 	return nil
 }
 

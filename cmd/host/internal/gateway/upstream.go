@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,8 +103,12 @@ func (h *Handler) send(ctx context.Context, client *http.Request, c call) (*answ
 		cancel(nil)
 		return nil, err
 	}
+	query := client.URL.RawQuery
+	if holds(query, tokensOf(client)) {
+		query = ""
+	}
 	//nolint:gosec // the operator names the host, and a client the query
-	r, err := http.NewRequestWithContext(ctx, c.method, c.endpoint.address(c.family, c.path, client.URL.RawQuery), bytes.NewReader(c.body))
+	r, err := http.NewRequestWithContext(ctx, c.method, c.endpoint.address(c.family, c.path, query), bytes.NewReader(c.body))
 	if err != nil {
 		return fail(sdk.Errorf(sdk.Internal, "", "the upstream's address: %w", err))
 	}
@@ -148,13 +153,9 @@ func broken(ctx context.Context, err error) error {
 
 // headers fills a request's headers, and returns the key that they contain.
 func (h *Handler) headers(r, client *http.Request, c call) (secret string, err error) {
-	for _, name := range up {
-		if values := client.Header[name]; values != nil {
-			r.Header[name] = values
-		}
-	}
+	tokens := tokensOf(client)
 	for name, values := range client.Header {
-		if strings.HasPrefix(name, "X-Stainless-") {
+		if (slices.Contains(up, name) || strings.HasPrefix(name, "X-Stainless-")) && !holds(strings.Join(values, "\n"), tokens) {
 			r.Header[name] = values
 		}
 	}
@@ -176,6 +177,22 @@ func (h *Handler) headers(r, client *http.Request, c call) (secret string, err e
 	}
 	r.Header.Set("Accept-Encoding", "identity") // a compressed stream would arrive late, and not byte for byte
 	return h.credentials(r, client, c)
+}
+
+// tokensOf are the credentials that a client sends, one of which is its token of this gateway.
+func tokensOf(client *http.Request) (list []string) {
+	_, bearer, _ := strings.Cut(client.Header.Get("Authorization"), " ")
+	for _, token := range []string{client.Header.Get(TokenHeader), client.Header.Get("X-Api-Key"), bearer} {
+		if apikey.Secret(token) {
+			list = append(list, token)
+		}
+	}
+	return list
+}
+
+// holds reports whether a text has one of the tokens in it: it must not go up in some other place.
+func holds(text string, tokens []string) bool {
+	return slices.ContainsFunc(tokens, func(token string) bool { return strings.Contains(text, token) })
 }
 
 // credentials adds the upstream's key, or the client's own.

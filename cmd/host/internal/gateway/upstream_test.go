@@ -63,6 +63,20 @@ func TestHeaders_OnlyTheListedOnesPass(t *testing.T) {
 	}
 }
 
+// TestHeaders_WithTheClientsToken don't pass: the token is for this gateway, wherever else a client puts it.
+func TestHeaders_WithTheClientsToken(t *testing.T) {
+	const token = "rfl_0123456789abcdef_0123456789abcdef"
+	for _, in := range []string{"X-Api-Key", "Authorization", "Reflectory-Token"} {
+		w := newWorld(t, gatewaytest.Reply{Text: "x"})
+		w.post(shapes["chat"].path+"?key="+token+"&beta=true", fmt.Sprintf(shapes["chat"].body, ""), in, map[bool]string{true: "Bearer "}[in == "Authorization"]+token,
+			"User-Agent", "agent "+token, "X-Stainless-Os", token, "Idempotency-Key", token, "Openai-Beta", "b")
+		got := w.up.Requests()[0]
+		if text := fmt.Sprint(got.Header, got.Query); strings.Contains(text, "rfl_") || got.Header.Get("Openai-Beta") != "b" || got.Query != "" {
+			t.Errorf("with the token in %s: %s", in, text)
+		}
+	}
+}
+
 func TestHeaders_FurtherAttemptHasAnotherIdempotencyKey(t *testing.T) {
 	w := newWorld(t, badCall, goodCall)
 	w.serve(core.HoldAll, func(r *core.Reply) bool { return r.Calls[0].ID == "c2" })
@@ -310,5 +324,49 @@ func TestUpstream_Hostile(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUpstream_EndlessStreams end at the bound whatever is held, with the family's error where something was sent.
+func TestUpstream_EndlessStreams(t *testing.T) {
+	for name, s := range shapes {
+		events := map[string]string{
+			"text": map[string]string{
+				"chat":      `data: {"choices":[{"index":0,"delta":{"content":"%s"}}]}`,
+				"responses": "event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","output_index":0,"delta":"%s"}`,
+				"messages":  "event: content_block_delta\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`,
+			}[name],
+			"a comment": ": %s",
+			"a call": map[string]string{
+				"chat":      `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"%s"}}]}}]}`,
+				"responses": "event: response.output_item.added\n" + `data: {"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":"%s"}}`,
+				"messages":  "event: content_block_start\n" + `data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"x","name":"%s","input":{}}}`,
+			}[name],
+		}
+		for kind, event := range events {
+			for hold, sent := range map[core.Hold]bool{core.HoldNothing: true, core.HoldCalls: kind == "text", core.HoldAll: false} {
+				up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					for {
+						if _, err := fmt.Fprintf(w, event+"\n\n", strings.Repeat("x", 16<<10)); err != nil {
+							return
+						}
+					}
+				}))
+				w := newWorld(t, gatewaytest.Reply{})
+				w.config.MaxReply = 1 << 20
+				w.model.Endpoint.Base = up.URL
+				w.serve(hold, nil)
+				resp, got := w.post(s.path, fmt.Sprintf(s.body, `,"stream":true`))
+				up.CloseClientConnections()
+				up.Close()
+				if want := map[bool]int{true: http.StatusOK, false: http.StatusBadGateway}[sent]; resp.StatusCode != want || len(got) > 2<<20 || !strings.Contains(got[max(0, len(got)-1000):], "more than 1048576 bytes") {
+					t.Errorf("%s, %s, hold %d: %d, %d bytes, at the end %s", name, kind, hold, resp.StatusCode, len(got), got[max(0, len(got)-300):])
+				}
+				if len(w.replies) > 0 {
+					t.Errorf("%s, %s, hold %d: it counts as a reply", name, kind, hold)
+				}
+			}
+		}
 	}
 }
