@@ -151,7 +151,7 @@ func keepCache(ctx context.Context, home, name, to string) error {
 		return err
 	}
 	defer left.Close()
-	return workspace.Copy(ctx, workspace.Options{Dir: to}, fmt.Sprintf("/proc/self/fd/%d", left.Fd()))
+	return workspace.Copy(ctx, workspace.Options{Dir: to}, opened(left))
 }
 
 // give copies a filled cache into a program's home.

@@ -142,7 +142,7 @@ func TestRunner_RefusesWhatItCannotBound(t *testing.T) {
 // noNamespacesVariable makes the test binary a host, of an ordinary user, that can make no namespaces.
 const noNamespacesVariable = "TEST_EXEC_NO_NAMESPACES"
 
-// runWithoutNamespaces prints how a program ends that is run without a sandbox, and what the host lacks.
+// runWithoutNamespaces prints how programs end for which there is no sandbox, by what the operator says of that.
 func runWithoutNamespaces() {
 	if err := errors.Join(os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0), syscall.Setgroups(nil),
 		syscall.Setresgid(ordinaryUser, ordinaryUser, ordinaryUser), syscall.Setresuid(ordinaryUser, ordinaryUser, ordinaryUser),
@@ -150,13 +150,36 @@ func runWithoutNamespaces() {
 		fmt.Println(err)
 		return
 	}
-	r := exec.New(exec.Options{Grants: func() exec.Grants { return exec.Grants{Allow: []string{"true"}} }, TempDir: os.Getenv(noNamespacesVariable), Sandbox: sandbox.Off})
-	_, err := r.Run(context.Background(), exec.Caller{}, &sdk.ExecRequest{Run: []string{"true"}})
-	fmt.Println(sdk.ReasonOf(err), sdk.AsError(err).Hint != "", r.Missing())
+	o := exec.Options{Grants: func() exec.Grants { return exec.Grants{Allow: []string{"sh"}} }, TempDir: os.Getenv(noNamespacesVariable)}
+	_, err := exec.New(o).Run(context.Background(), exec.Caller{}, &sdk.ExecRequest{Run: []string{"sh"}})
+	fmt.Println(sdk.ReasonOf(err), strings.Contains(sdk.AsError(err).Hint, "sandbox: off"), exec.New(o).Missing())
+	o.Sandbox = sandbox.Off
+	for _, q := range []sdk.ExecRequest{
+		{Shell: `echo "$HOME $TMPDIR $PWD $(cat)"; cat given >&2; pwd > report; exit 3`, Stdin: "in", Report: "report", Workspace: sdk.ExecWorkspace{Put: sdk.ExecPut{File: "given", Text: "put"}}},
+		{Shell: "sleep 61.25 & kill -TERM $$"},
+		{Shell: "sleep 60 & sleep 60", TimeoutMS: 100},
+	} {
+		got, err := exec.New(o).Run(context.Background(), exec.Caller{}, &q)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Printf("%d %s%s %q %q %q %d\n", got.Exit, got.Signal, got.Stopped, got.Stdout, got.Stderr, got.Report, len(got.Unbounded))
+	}
+	left, err := os.ReadDir(o.TempDir)
+	fmt.Println(len(left), err)
+	programs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range programs {
+		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), "61.25") { //nolint:gosec // of /proc
+			fmt.Printf("%s is left: %q\n", path, line)
+		}
+	}
 }
 
-// TestRunner_NeedsNamespaces: without them a program is refused, whatever sandbox says, and the status says why.
-func TestRunner_NeedsNamespaces(t *testing.T) {
+// TestRunner_WithoutNamespaces: a program is refused, and the message says how to run it without a
+// sandbox. Then it runs in a folder that is removed, with the processes of its group; what it writes
+// names its folders as in a sandbox.
+func TestRunner_WithoutNamespaces(t *testing.T) {
 	if os.Getuid() != 0 {
 		return // only root can become another user in a user namespace
 	}
@@ -169,8 +192,17 @@ func TestRunner_NeedsNamespaces(t *testing.T) {
 	host.Env = []string{noNamespacesVariable + "=" + dir, "PATH=" + os.Getenv("PATH")}
 	host.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: whole, GidMappings: whole, GidMappingsEnableSetgroups: true}
 	out, err := host.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "sandbox_missing true [namespaces: ") {
+	refused, ran, _ := strings.Cut(string(out), "\n")
+	if err != nil || !strings.HasPrefix(refused, "sandbox_missing true [namespaces: ") {
 		t.Errorf("%v: %s", err, out)
+	}
+	want := `3  "/home /tmp /workspace in\n" "put" "/workspace\n" 1
+-1 SIGTERM "" "" "" 1
+-1 SIGKILLtimeout "" "" "" 1
+0 <nil>
+`
+	if ran != want {
+		t.Error(cmp.Diff(want, ran))
 	}
 }
 

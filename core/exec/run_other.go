@@ -1,4 +1,4 @@
-//go:build !linux || !(amd64 || arm64)
+//go:build !unix
 
 package exec
 
@@ -9,13 +9,12 @@ import (
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// Missing says that nothing is bounded here.
+// Missing says that nothing runs here.
 func (r *Runner) Missing() []string {
-	return []string{"there is no sandbox for programs on " + runtime.GOOS + " on " + runtime.GOARCH}
+	return []string{"programs aren't run on " + runtime.GOOS}
 }
 
-// run refuses: nothing bounds a program here.
+// run refuses: the processes of a program can't be ended together here.
 func (r *Runner) run(context.Context, *job) (*sdk.ExecResponse, error) {
-	return nil, sdk.Errorf(sdk.Unavailable, "sandbox_missing", "programs aren't run on %s on %s, where nothing bounds them", runtime.GOOS, runtime.GOARCH).
-		WithHint("run the host on Linux, on amd64 or arm64")
+	return nil, sdk.Errorf(sdk.Unavailable, "sandbox_missing", "programs aren't run on %s", runtime.GOOS).WithHint("run the host on Linux")
 }
