@@ -281,7 +281,8 @@ scale: deps
 	REFLECTORY_TEST_DATABASE=1 REFLECTORY_STRESS=$(SESSION_STRESS) go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestSession_Parallel' ./core/host/operation
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 30m -tags "$(TAGS)" -run 'Shared' -v ./core/host | grep -vE '^=== '
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestHosts_' -v ./cmd/host/internal/cli | grep -vE '^=== '
-	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)'
+	@mkdir -p bin && .ci/benchmarks --machine >bin/scale.txt
+	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)' | tee -a bin/scale.txt
 
 ## fuzz: run every fuzz target for FUZZTIME
 .PHONY: fuzz
@@ -297,7 +298,8 @@ fuzz: deps
 .PHONY: bench
 bench: deps
 	@mkdir -p bin
-	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/... ./policy/... ./plugins/... ./cmd/host/... | tee bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
+	@.ci/benchmarks --machine >bin/bench.txt
+	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/... ./policy/... ./plugins/... ./cmd/host/... | tee -a bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
 	@! grep -qE '^FAIL' bin/bench.txt
 
@@ -344,7 +346,15 @@ guard-quality:
 ## bench-peers: the same loop and the same decision on other engines
 .PHONY: bench-peers
 bench-peers:
-	cd testdata/peers && GOWORK=off go test -count=1 -timeout 30m -run '^Test(Peers|PolicyPeers)' -v .
+	@mkdir -p bin && .ci/benchmarks --machine >bin/peers.txt
+	cd testdata/peers && GOWORK=off go test -count=1 -timeout 30m -run '^Test(Peers|PolicyPeers)' -v . | tee -a ../../bin/peers.txt
+
+## benchmarks: put what make bench, bench-peers and scale measured into BENCHMARKS.md
+.PHONY: benchmarks
+benchmarks:
+	@test ! -e bin/bench.txt || .ci/benchmarks 'make bench' bin/bench.txt
+	@test ! -e bin/peers.txt || .ci/benchmarks 'make bench-peers' bin/peers.txt
+	@test ! -e bin/scale.txt || .ci/benchmarks 'make scale' bin/scale.txt
 
 ## generate: make the generated code again
 .PHONY: generate

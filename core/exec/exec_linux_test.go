@@ -7,7 +7,6 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -203,21 +202,5 @@ func TestRunner_WithoutNamespaces(t *testing.T) {
 `
 	if ran != want {
 		t.Error(cmp.Diff(want, ran))
-	}
-}
-
-// BenchmarkRun is a program that does nothing in a workspace of 1,000 files.
-func BenchmarkRun(b *testing.B) {
-	dir := b.TempDir()
-	for n := range 1000 {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(n)), make([]byte, 2048), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
-	r := exec.New(exec.Options{Grants: func() exec.Grants { return exec.Grants{Allow: []string{"true"}} }, TempDir: b.TempDir(), Sandbox: sandbox.Off})
-	for b.Loop() {
-		if got, err := r.Run(b.Context(), exec.Caller{Folder: dir}, &sdk.ExecRequest{Run: []string{"true"}, Workspace: sdk.ExecWorkspace{From: "."}}); err != nil || got.Exit != 0 {
-			b.Fatal(got, err)
-		}
 	}
 }

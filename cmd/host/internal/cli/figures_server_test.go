@@ -35,7 +35,8 @@ func startBuilt(t *testing.T, fill func(data string)) *builtServer {
 	t.Helper()
 	dir := t.TempDir()
 	s := &builtServer{serving: serving{t: t}, program: filepath.Join(dir, "reflectory"), data: filepath.Join(dir, "data")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "pebblegozstd", "-o", s.program, "../../../host")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "pebblegozstd", "-ldflags", "-s -w", "-o", s.program, "../../../host")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in a release
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -94,14 +95,20 @@ func TestFiguresServed(t *testing.T) {
 	})
 	recall := func() { s.command("memory", "recall", "steps of topic 17", "--namespace", namespace) }
 	recall() // the first loads the namespace
-	samples := coretest.Interleave(21, 1, func() { s.command("memory", "get", "m-17") }, recall)
+	samples := coretest.Interleave(21, 1, func() { s.command("memory", "get", "m-17") }, recall, func() { s.command("--version") })
 	for i, f := range []coretest.Figure{
 		{Name: "a command with a server running, its start included", Target: 30},
 		{Name: "… a recall in 100,000 memories", Target: 60},
+		{Name: "the program's start (--version)", Target: 10},
 	} {
 		f.Value, f.Unit, f.Note = samples[i].Micros(0.5)/1000, "ms", fmt.Sprintf("p10 %.0f ms", samples[i].Micros(0.1)/1000)
 		f.Print(os.Stdout)
 	}
+	program, err := os.Stat(s.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	coretest.Figure{Name: "the program's size, static and stripped", Value: float64(program.Size()) / 1e6, Unit: "MB", Target: 45}.Print(os.Stdout)
 }
 
 func figureSettings(t *testing.T, data string) *config.Config {
