@@ -256,5 +256,9 @@ func (e *endpoint) unavailable(f *fault, tries int) error {
 	if f.status != 0 {
 		return err.WithDetail("status", f.status)
 	}
-	return err.WithHint("check that the endpoint is running, and that llm.base_url is right")
+	hint := "check that the endpoint is running, and that llm.base_url is right"
+	if strings.HasPrefix(e.url, "https://") { // elsewhere: an endpoint of this machine may be unencrypted
+		hint += "; if it is reached through a proxy, name that in HTTPS_PROXY of the host's environment"
+	}
+	return err.WithHint("%s", hint)
 }

@@ -4,3 +4,6 @@ package cli
 
 // hostiles are none here: they attack what only Linux has.
 var hostiles map[string]func()
+
+// corners are none here either.
+var corners map[string]func()

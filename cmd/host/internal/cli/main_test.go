@@ -62,6 +62,9 @@ func TestMain(m *testing.M) {
 	commands["quick-host"] = func() { os.Exit(mainWith(withClock(host.Config{GoneAfter: quickGone}))) }
 	commands["mcp-eval"] = serveMCP
 	commands["prying"] = func() { process.Main(prying()) }
+	for name, serve := range corners {
+		commands[name] = serve
+	}
 	for name, serve := range hostiles {
 		commands[name] = serve
 	}
