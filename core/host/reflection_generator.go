@@ -64,6 +64,9 @@ func (c *reflectionCall) callModel(ctx context.Context, target core.Target, key 
 		Call: sdk.Call{Role: sdk.RoleGenerate, IdempotencyKey: key}, State: state,
 	})
 	if err != nil {
+		if e := sdk.AsError(err); e.Details[sdk.RawDetail] != nil { // the reply is paid for, and would be the same again
+			err = sdk.AsPermanent(e)
+		}
 		return nil, sdk.Wrap("ask "+target.Plugin+" to reflect", err)
 	}
 	return &reflection.Answer{Output: answer.Output, Usage: answer.Usage}, nil

@@ -212,8 +212,9 @@ func (r *Run) asked(ctx context.Context, step string, make func(fault string) (*
 			err = unparseable(answer.Fault)
 		}
 		r.result.Unparseable = &Unparseable{Step: name, Digest: core.Digest(answer.Output), Begins: shorten(string(answer.Output), 200)}
-		if fault = sdk.AsError(err).Message; name != step {
-			return err
+		e := sdk.AsError(err)
+		if fault = e.Message; name != step {
+			return sdk.Errorf(e.Code, e.Reason, "%s; it begins: %s", e.Message, r.result.Unparseable.Begins).WithHint("%s", e.Hint)
 		}
 	}
 	return nil

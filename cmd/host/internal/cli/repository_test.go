@@ -138,7 +138,7 @@ func TestRepository_SaysRulesInWords(t *testing.T) {
 // they measure chooses when to kill, is a least time or a figure, or grows with what they wait for.
 var mayLookAtTheClock = []string{
 	"cmd/host/internal/cli/kill_test.go", "cmd/host/internal/cli/jobs_kill_test.go", "cmd/host/internal/cli/memory_kill_test.go",
-	"cmd/host/internal/cli/hosts_load_test.go", "cmd/host/internal/cli/hosts_test.go", "cmd/host/internal/identity/login_test.go", "core/plugin/process/instance_test.go",
+	"cmd/host/internal/cli/serve_key_kill_linux_test.go", "cmd/host/internal/cli/hosts_load_test.go", "cmd/host/internal/cli/hosts_test.go", "cmd/host/internal/identity/login_test.go", "core/plugin/process/instance_test.go",
 }
 
 // How fast something is belongs to the figures: a test that compares times fails where
