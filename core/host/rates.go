@@ -50,12 +50,16 @@ func (l *Limits) Turn(ctx context.Context, c core.Caller) (done func(), err erro
 	if turns == nil {
 		return func() {}, nil
 	}
+	tenant := c.Tenant()
+	if done, free := turns.Free(tenant, "", 1); free {
+		return done, nil
+	}
 	waiting, cancel := context.WithTimeout(ctx, turnWait)
 	defer cancel()
-	if done, err = turns.Take(waiting, c.Tenant(), 1); err == nil || ctx.Err() != nil {
+	if done, err = turns.Take(waiting, tenant, 1); err == nil || ctx.Err() != nil {
 		return done, err
 	}
-	return nil, sdk.Errorf(sdk.Exhausted, "turns_exhausted", "too many requests of %s wait for their turn", c.Tenant()).
-		WithHint("make fewer requests at once, or ask the operator to raise limits.at_once in reflectory.yaml, then to restart the server").WithDetail("limit", "at_once").WithDetail("key", c.Tenant()).
+	return nil, sdk.Errorf(sdk.Exhausted, "turns_exhausted", "too many requests of %s wait for their turn", tenant).
+		WithHint("make fewer requests at once, or ask the operator to raise limits.at_once in reflectory.yaml, then to restart the server").WithDetail("limit", "at_once").WithDetail("key", tenant).
 		WithDetail(sdk.RetryAfterDetail, time.Second.Milliseconds())
 }

@@ -42,6 +42,9 @@ type Share struct {
 	turn []*tenant
 	// held are the places that can be lost, the oldest first.
 	held []*Slot
+	// spare is a tenant that was dropped, to be used for the next: one request after the other, each
+	// tenant is made and dropped again.
+	spare *tenant
 	// last are the two tenants that had places last, the last first, if Lasts is set.
 	last [2]visit
 }
@@ -99,6 +102,9 @@ func (s *Share) Take(ctx context.Context, name string, n int64) (done func(), er
 // TakeFor is [Share.Take] for one of a tenant's users, who take turns for the tenant's places: the next
 // goes to the one with the fewest requests.
 func (s *Share) TakeFor(ctx context.Context, name, user string, n int64) (done func(), err error) {
+	if done, free := s.Free(name, user, n); free {
+		return done, nil
+	}
 	s.mu.Lock()
 	n = min(max(n, 0), s.options.Each)
 	t := s.tenant(name)
@@ -115,18 +121,37 @@ func (s *Share) TakeFor(ctx context.Context, name, user string, n int64) (done f
 	s.mu.Unlock()
 	select {
 	case <-w.given:
-		return s.giveBack(t, w), nil
+		return s.giveBack(t, user, n), nil
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !t.forget(w) { // it was given them meanwhile
-		return s.giveBack(t, w), nil
+		return s.giveBack(t, user, n), nil
 	}
 	t.left(user)
 	s.settle()
 	s.drop(t)
 	return nil, ctx.Err()
+}
+
+// Free takes places as [Share.TakeFor] does if they are free and nobody waits, which is the usual case.
+// Otherwise it takes none.
+func (s *Share) Free(name, user string, n int64) (done func(), free bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = min(max(n, 0), s.options.Each)
+	if len(s.turn) > 0 {
+		return nil, false
+	}
+	t := s.tenant(name)
+	if !s.may(t, n) {
+		s.drop(t)
+		return nil, false
+	}
+	s.give(t, n)
+	t.users[user]++
+	return s.giveBack(t, user, n), true
 }
 
 // Waiting is how many requests wait for places.
@@ -159,10 +184,13 @@ func (s *Share) Standing(name string) (half, others bool) {
 // tenant is a tenant, which may be new.
 func (s *Share) tenant(name string) *tenant {
 	t := s.tenants[name]
-	if t == nil {
-		t = &tenant{name: name, users: map[string]int64{}}
-		s.tenants[name] = t
+	if t != nil {
+		return t
 	}
+	if t, s.spare = s.spare, nil; t == nil {
+		t = &tenant{users: map[string]int64{}}
+	}
+	t.name, s.tenants[name] = name, t
 	return t
 }
 
@@ -213,16 +241,21 @@ func (s *Share) give(t *tenant, n int64) {
 	s.visited(t.name)
 }
 
-// giveBack is the function that gives back the places that a tenant was given.
-func (s *Share) giveBack(t *tenant, w *waiter) func() {
-	return sync.OnceFunc(func() {
+// giveBack is the function that gives back the n places that a user of a tenant was given.
+func (s *Share) giveBack(t *tenant, user string, n int64) func() {
+	given := true
+	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.give(t, -w.n)
-		t.left(w.user)
+		if !given {
+			return
+		}
+		given = false
+		s.give(t, -n)
+		t.left(user)
 		s.settle()
 		s.drop(t)
-	})
+	}
 }
 
 // settle gives free places to waiting tenants, in turn. A tenant that was given some waits
@@ -269,5 +302,8 @@ func (t *tenant) forget(w *waiter) bool {
 func (s *Share) drop(t *tenant) {
 	if t.taken == 0 && len(t.waits) == 0 && s.tenants[t.name] == t {
 		delete(s.tenants, t.name)
+		if len(t.users) == 0 {
+			s.spare = t
+		}
 	}
 }
