@@ -116,13 +116,13 @@ func (s *Store) View(ctx context.Context, fn func(core.Reader) error) error {
 	defer s.users.Done()
 	snap := s.snapshots.acquire()
 	defer s.snapshots.release(snap)
-	t := &tx{store: s, snap: snap.Snapshot}
-	defer t.end()
+	v := &view{snap: snap.Snapshot}
+	defer v.end()
 	var last *group
 	if !snap.durable {
 		last = s.newest.Load() // after the snapshot, so that it covers everything visible
 	}
-	err := fn(reader{t})
+	err := fn(v)
 	if failed := last.wait(); err == nil {
 		return failed
 	}

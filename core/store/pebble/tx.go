@@ -8,20 +8,16 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/store"
 	"github.com/reflectory/reflectory/sdk"
 )
 
-// tx is a view, which reads a snapshot, or a transaction, which collects writes. A
-// transaction reads the newest values and makes sure that they belong to its moment: a
-// snapshot of its own would cost more than everything that it reads, since Pebble looks
-// for compactions whenever one is closed.
+// tx is a transaction, which collects writes. It reads the newest values and makes sure that
+// they belong to its moment: a snapshot of its own would cost more than everything that it
+// reads, since Pebble looks for compactions whenever one is closed.
 type tx struct {
 	store *Store
-	// snap is the snapshot of a view.
-	snap *pebble.Snapshot
-	// begun is a transaction's entry in the history.
+	// begun is the transaction's entry in the history.
 	begun *list.Element
 	reads readSet
 	// conflict is whether the values read don't belong to one moment.
@@ -30,9 +26,6 @@ type tx struct {
 	size     int
 	ended    atomic.Bool
 }
-
-// reader hides a transaction's writes from a View.
-type reader struct{ core.Reader }
 
 // end prevents any further use of the transaction.
 func (t *tx) end() { t.ended.Store(true) }
@@ -44,9 +37,6 @@ func (t *tx) Get(key []byte) ([]byte, bool, error) {
 	}
 	if err := store.CheckKey(key); err != nil {
 		return nil, false, err
-	}
-	if t.snap != nil {
-		return get(t.snap, key)
 	}
 	if w, ok := t.writes.get(key); ok {
 		return cloned(w.value, !w.deleted), !w.deleted, nil
@@ -118,9 +108,7 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 		return nil
 	}
 	at := len(t.reads.spans)
-	if t.snap == nil { // until it stops early, it counts as reading the whole range
-		t.reads.spans = append(t.reads.spans, span{string(from), string(to)})
-	}
+	t.reads.spans = append(t.reads.spans, span{string(from), string(to)}) // until it stops early, it counts as reading the whole range
 	m, err := t.merge(from, to)
 	if err != nil {
 		return err
@@ -136,9 +124,7 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 			return err
 		}
 		if more, err := fn(key, value); err != nil || !more {
-			if t.snap == nil {
-				t.reads.spans[at].to = string(key) + "\x00"
-			}
+			t.reads.spans[at].to = string(key) + "\x00"
 			return err
 		}
 	}
@@ -147,7 +133,7 @@ func (t *tx) Scan(from, to []byte, fn func(key, value []byte) (bool, error)) (er
 // merge yields the stored pairs of a range with the transaction's own writes
 // over them.
 func (t *tx) merge(from, to []byte) (*merge, error) {
-	it, err := t.iterate(&pebble.IterOptions{LowerBound: bytes.Clone(from), UpperBound: nonEmpty(to)})
+	it, err := t.iterate(&pebble.IterOptions{LowerBound: from, UpperBound: endOf(to)})
 	if err != nil {
 		return nil, err
 	}
@@ -159,13 +145,6 @@ func (t *tx) merge(from, to []byte) (*merge, error) {
 // iterate returns an iterator of a range, at the newest moment, which becomes the
 // transaction's.
 func (t *tx) iterate(o *pebble.IterOptions) (*pebble.Iterator, error) {
-	if t.snap != nil {
-		it, err := t.snap.NewIter(o)
-		if err != nil {
-			return nil, ioError("read", err)
-		}
-		return it, nil
-	}
 	last := len(t.reads.spans) - 1
 	before := readSet{t.reads.keys, t.reads.spans[:last]}
 	for {
@@ -183,11 +162,12 @@ func (t *tx) iterate(o *pebble.IterOptions) (*pebble.Iterator, error) {
 	}
 }
 
-func nonEmpty(b []byte) []byte {
-	if len(b) == 0 {
+// endOf is the end of a range as Pebble has it: nil is the end of all keys.
+func endOf(to []byte) []byte {
+	if len(to) == 0 {
 		return nil
 	}
-	return bytes.Clone(b)
+	return to
 }
 
 // merge is a scan in progress.

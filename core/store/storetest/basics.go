@@ -66,6 +66,25 @@ func scanBounds(t *testing.T, s *suite) {
 	})
 }
 
+func scansWithinScans(t *testing.T, s *suite) {
+	s.put("a/1", "1", "a/2", "2", "b/1", "3", "b/2", "4")
+	view(s, func(r core.Reader) error {
+		s.wantScan(r, "b/", "b0", "b/1=3", "b/2=4")
+		var met []string
+		err := r.Scan([]byte("a/"), []byte("a0"), func(key, value []byte) (bool, error) {
+			s.wantScan(r, "b/", "b0", "b/1=3", "b/2=4")
+			s.wantScan(r, "a/2", "c", "a/2=2", "b/1=3", "b/2=4")
+			met = append(met, string(key)+"="+string(value))
+			return true, nil
+		})
+		if want := "[a/1=1 a/2=2]"; err != nil || fmt.Sprint(met) != want {
+			t.Errorf("the outer scan met %v, error %v, want %s", met, err, want)
+		}
+		s.wantScan(r, "a/", "b/2", "a/1=1", "a/2=2", "b/1=3")
+		return nil
+	})
+}
+
 func ownsValues(t *testing.T, s *suite) {
 	key, value := []byte("key"), []byte("value")
 	s.update(func(tx core.Tx) error {

@@ -20,6 +20,7 @@ func Run(t *testing.T, open func(t *testing.T) core.Store) {
 		{"reads its own writes", readsOwnWrites},
 		{"scans its own writes in order", scansOwnWrites},
 		{"scan bounds", scanBounds},
+		{"scans within scans", scansWithinScans},
 		{"owns its values", ownsValues},
 		{"large values", largeValues},
 		{"limits", limits},
