@@ -49,6 +49,9 @@ func NewErrorInfo(err error) *ErrorInfo {
 // are listed as they are. It returns nil if there are no errors, and
 // returns a single error unchanged.
 func JoinErrors(errs ...error) error {
+	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		return nil
+	}
 	refused := map[string]bool{}
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
 		if sdk.CodeOf(err) != sdk.Denied {
@@ -59,9 +62,6 @@ func JoinErrors(errs ...error) error {
 		refused[text] = true
 		return repeated
 	})
-	if len(errs) == 0 {
-		return nil
-	}
 	if len(errs) == 1 {
 		return errs[0]
 	}

@@ -76,6 +76,9 @@ func (d *Databases) All() []*Host {
 	return slices.Clone(d.hosts)
 }
 
+// Several reports whether [Databases.All] returns several hosts.
+func (d *Databases) Several() bool { return len(d.hosts) > 1 && d.isMain() }
+
 // isMain is whether this is the host of the main database.
 func (d *Databases) isMain() bool { return d.hosts[0] == d.own }
 

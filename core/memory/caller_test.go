@@ -381,7 +381,7 @@ func TestCaller_IsInEveryEvent(t *testing.T) {
 // TestCaller_NoChangeIsLeftOut: a method that takes a context is in the table, or reads.
 func TestCaller_NoChangeIsLeftOut(t *testing.T) {
 	reads := strings.Fields(`Namespaces Decision Decisions Explain Find Knowledge FindKnowledge ListKnowledge Links List Pending
-		FindPending Promotion RecallKnowledge SessionHead SessionContext Session Sessions Lineage Get Chosen Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
+		FindPending Promotion RecallKnowledge SessionHead SessionContext Session Sessions Lineage Get Chosen ChosenLinked Bias Turn TurnNamespaces Weigh Check Proven History Rebuild
 		Counts Purged Each GateWaiting Infer FeedbackInferred RecallAmong Reflected Sources States Contradictions DreamDue DreamRuns DreamTexts FindDream GetDream PlanDream`)
 	tests := strings.Fields("RecordTurn MoveByDream Put Remove Move") // export_lifecycle_test.go
 	g := newGoverned(t, empty(t), nil)

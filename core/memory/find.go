@@ -92,19 +92,45 @@ func (m *Memories) Get(ctx context.Context, id string) (memory *core.Memory, err
 // has is looked up as by [Memories.Get], whether or not the caller reaches it.
 func (m *Memories) Chosen(ctx context.Context, id string) (memory *core.Memory, err error) {
 	err = m.records.View(ctx, func(r core.Reader) error {
-		ids, err := record.Chosen(r, core.CallerOf(ctx), id)
-		switch {
-		case err != nil:
-			return err
-		case len(ids) > 1:
-			return ambiguous(id, ids)
-		case len(ids) == 1:
-			id = ids[0]
-		}
-		memory, err = record.Read(r, id)
+		memory, err = chosen(ctx, r, id)
 		return err
 	})
 	return memory, err
+}
+
+// Links are what [Memories.Links] returns.
+type Links struct {
+	From, To []core.Link
+	Err      error
+}
+
+// ChosenLinked is [Memories.Chosen] with the memory's links, as of one moment. A caller that turns out not
+// to reach the memory isn't to learn the links' error either, which is why it is a part of them.
+func (m *Memories) ChosenLinked(ctx context.Context, id string) (memory *core.Memory, links Links, err error) {
+	err = m.records.View(ctx, func(r core.Reader) error {
+		if memory, err = chosen(ctx, r, id); err == nil {
+			links.From, links.To, links.Err = readLinks(r, memory.ID)
+		}
+		return err
+	})
+	return memory, links, err
+}
+
+func chosen(ctx context.Context, r core.Reader, id string) (*core.Memory, error) {
+	caller := core.CallerOf(ctx)
+	if m, err := record.Own(r, caller, id); m != nil || err != nil {
+		return m, err
+	}
+	ids, err := record.Chosen(r, caller, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ids) > 1:
+		return nil, ambiguous(id, ids)
+	case len(ids) == 1:
+		id = ids[0]
+	}
+	return record.Read(r, id)
 }
 
 // NotFound is the error for an id that no memory has: sdk.NotFound, reason

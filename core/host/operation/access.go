@@ -34,7 +34,7 @@ func (c *Call) scoped(o *Operation) error {
 func (c *Call) allowed(ctx context.Context, o *Operation, at place) error {
 	refuse := func(err error) error {
 		if at.absent != nil {
-			return at.absent
+			return at.absent()
 		}
 		return err
 	}
@@ -82,8 +82,8 @@ func (c *Call) policyAllows(ctx context.Context, o *Operation, namespace string)
 		scopes[i] = string(s)
 	}
 	needs := o.Scope
-	if has := slices.IndexFunc(o.Scopes(), c.caller.Has); has > 0 {
-		needs = o.Scopes()[has]
+	if has := slices.IndexFunc(o.Or, c.caller.Has); has >= 0 && !c.caller.Has(o.Scope) {
+		needs = o.Or[has]
 	}
 	answer := c.Host.Policies.Access(ctx, &policypoint.AccessInput{
 		Subject: c.caller.Subject, Local: c.caller.Subject == core.OperatorSubject, Operation: o.Name, Scope: string(needs),

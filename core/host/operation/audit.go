@@ -210,7 +210,7 @@ func ofStream(ctx context.Context, c *Call, in *AuditEntries) (place, error) {
 		return place{namespaces: []string{namespace}}, nil
 	}
 	if id, ok := strings.CutPrefix(in.Stream, runStream); ok {
-		absent := streamNotFound(in.Stream)
+		absent := absence(streamNotFound, in.Stream)
 		namespace, err := c.Host.Runs.RunNamespace(ctx, id)
 		switch code := sdk.CodeOf(err); {
 		case err == nil:
@@ -218,7 +218,7 @@ func ofStream(ctx context.Context, c *Call, in *AuditEntries) (place, error) {
 		case code != sdk.NotFound && code != sdk.Invalid:
 			return place{}, err
 		case !c.reaches("**"):
-			return place{}, absent
+			return place{}, absent()
 		}
 		return place{namespaces: []string{"**"}}, nil // the run was pruned
 	}

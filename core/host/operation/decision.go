@@ -175,12 +175,12 @@ func (d *Decision) UnmarshalJSON(data []byte) error {
 // decision that is named by the start of its id, or that concerns the host itself,
 // doesn't exist.
 func ofDecision(ctx context.Context, c *Call, in *DecisionGet) (place, error) {
-	absent := decisions.NotFound(in.ID)
+	absent := absence(decisions.NotFound, in.ID)
 	found, err := c.decision(ctx, in.ID)
 	if !c.reaches("**") {
 		switch code := sdk.CodeOf(err); {
 		case err == nil && found.ID != in.ID, code == sdk.NotFound, code == sdk.Conflict:
-			return place{}, absent
+			return place{}, absent()
 		}
 	}
 	if err != nil {

@@ -53,12 +53,12 @@ func dreamPasses() []Operation {
 func ofDream[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		given := id(in)
-		absent := memory.DreamNotFound(*given)
+		absent := absence(memory.DreamNotFound, *given)
 		found, err := c.Host.Memories.Dreams.Find(ctx, *given)
 		if !c.reaches("**") {
 			switch code := sdk.CodeOf(err); {
 			case err == nil && found.ID != *given, code == sdk.NotFound, code == sdk.Invalid, code == sdk.Conflict:
-				return place{}, absent
+				return place{}, absent()
 			}
 		}
 		if err != nil {

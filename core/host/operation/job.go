@@ -103,7 +103,7 @@ func userOf(c core.Caller) string {
 func ofJob[In any](id func(*In) (id *string, userID string)) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		id, userID := id(in)
-		absent := job.Absent(*id)
+		absent := absence(job.Absent, *id)
 		if c.reaches("**") {
 			whole, _, err := c.Host.Jobs.Locate(ctx, *id)
 			if err != nil {
@@ -114,11 +114,11 @@ func ofJob[In any](id func(*In) (id *string, userID string)) func(context.Contex
 		j, err := c.Host.Jobs.Get(ctx, *id)
 		switch {
 		case sdk.ReasonOf(err) == job.NotFound:
-			return place{}, absent
+			return place{}, absent()
 		case err != nil:
 			return place{}, err
 		case !c.sees(j.UserID, j.Namespace), !c.mayDo(j.Type, j.Payload), userID != "" && userID != j.UserID:
-			return place{}, absent
+			return place{}, absent()
 		}
 		return place{namespaces: []string{j.Namespace}, absent: absent}, nil
 	}

@@ -42,7 +42,7 @@ func ofKnowledge(ctx context.Context, c *Call, in *KnowledgeGet) (place, error) 
 // atKnowledge finds an entry by its id or, for a caller that reaches every namespace, the
 // start of its id, completes the id, and returns the entry's place.
 func (c *Call) atKnowledge(ctx context.Context, id *string) (place, error) {
-	absent := memory.KnowledgeNotFound(*id)
+	absent := absence(memory.KnowledgeNotFound, *id)
 	find := c.Host.Memories.Knowledge.Get
 	if c.reaches("**") {
 		find = c.Host.Memories.Knowledge.Find
@@ -115,7 +115,7 @@ func ofSuperseded(ctx context.Context, c *Call, in *KnowledgeSupersede) (place, 
 	for _, id := range []*string{&in.ID, &in.By} {
 		one, err := c.atKnowledge(ctx, id)
 		if err == nil && !c.reaches(one.namespaces[0]) {
-			err = one.absent
+			err = one.absent()
 		}
 		if err != nil {
 			return place{}, err

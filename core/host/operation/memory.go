@@ -39,7 +39,7 @@ func memories() []Operation {
 		define(Operation{
 			Name: "memory_get", Method: "GET", Path: "/v1/memories/{id}", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "Show a whole memory, with its links.",
-		}, ofMemory(func(in *MemoryGet) *string { return &in.ID }), memoryGet),
+		}, ofLinkedMemory, memoryGet),
 		define(Operation{
 			Name: "memory_list", listed: true, Method: "GET", Path: "/v1/memories", Scope: core.ScopeMemoryRead, ReadOnly: true, Idempotent: true,
 			Doc: "List memories, the newest first.",
@@ -188,12 +188,11 @@ type Memory struct {
 	LinksTo   []core.Link `json:"links_to"`
 }
 
-func memoryGet(ctx context.Context, c *Call, in *MemoryGet) (*Memory, error) {
-	from, to, err := c.Host.Memories.Links(ctx, in.ID)
-	if err != nil {
-		return nil, err
+func memoryGet(ctx context.Context, c *Call, _ *MemoryGet) (*Memory, error) {
+	if c.links.Err != nil {
+		return nil, c.links.Err
 	}
-	return &Memory{c.memory, c.seenLinks(ctx, from), c.seenLinks(ctx, to)}, nil
+	return &Memory{c.memory, c.seenLinks(ctx, c.links.From), c.seenLinks(ctx, c.links.To)}, nil
 }
 
 // MemoryList selects memories: see [memory.ListFilter].
@@ -301,7 +300,7 @@ type MemoryExplain struct {
 
 // ofMemoryOrPurged is ofMemory for requests that also work after a memory's purge.
 func ofMemoryOrPurged(ctx context.Context, c *Call, in *MemoryExplain) (place, error) {
-	absent := memory.NotFound(in.ID)
+	absent := absence(memory.NotFound, in.ID)
 	at, err := c.atMemory(ctx, &in.ID)
 	if sdk.ReasonOf(err) == "memory_purged" {
 		purged := sdk.AsError(err).Details

@@ -20,6 +20,7 @@ import (
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/job"
+	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/core/run"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -86,7 +87,9 @@ func (o *Operation) Out() reflect.Type { return o.out }
 func (o *Operation) Scopes() []core.Scope { return append([]core.Scope{o.Scope}, o.Or...) }
 
 // May reports whether a caller has a scope that the operation needs.
-func (o *Operation) May(c core.Caller) bool { return slices.ContainsFunc(o.Scopes(), c.Has) }
+func (o *Operation) May(c core.Caller) bool {
+	return c.Has(o.Scope) || slices.ContainsFunc(o.Or, c.Has)
+}
 
 // Call is a call without its request. Its caller is in the context.
 type Call struct {
@@ -136,6 +139,8 @@ type Call struct {
 	from *run.Held
 	// memory is the memory that the request names, which was read to find its namespace.
 	memory *core.Memory
+	// links are the links of that memory, if the request asks for them.
+	links memory.Links
 	// name is the name of what a call with an idempotency key makes; "" without a key.
 	name string
 	// loaded is what [loaded] read from the request; nil if nothing.
@@ -167,9 +172,9 @@ type place struct {
 	// namespaces are all namespaces that it reads or changes. A namespace with [below] at its
 	// end includes everything below it. None means the host itself.
 	namespaces []string
-	// absent is the error for a caller that may not know that the thing with the request's id
-	// exists; nil if the request names the namespace itself.
-	absent error
+	// absent makes the error for a caller that may not know that the thing with the request's id
+	// exists; nil if the request names the namespace itself. See [absence].
+	absent func() error
 }
 
 // Table lists the operations, sorted by name.
@@ -257,14 +262,16 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 	if err := c.problems(o, in); err != nil {
 		return nil, err
 	}
-	calls, err := c.spread(ctx, o, in)
-	if err != nil {
-		return nil, err
+	if mayBeApart(&c, o, in) {
+		calls, err := c.spread(ctx, o, in)
+		if err != nil {
+			return nil, err
+		}
+		if len(calls) > 1 {
+			return o.list(ctx, calls, in)
+		}
+		c = *calls[0]
 	}
-	if len(calls) > 1 {
-		return o.list(ctx, calls, in)
-	}
-	c = *calls[0]
 	if c.By != nil {
 		*c.By = c.Host
 	}

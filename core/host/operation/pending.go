@@ -32,12 +32,12 @@ func pending() []Operation {
 func ofPending[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
 		given := id(in)
-		absent := memory.PendingNotFound(*given)
+		absent := absence(memory.PendingNotFound, *given)
 		found, err := c.Host.Memories.FindPending(ctx, *given)
 		if !c.reaches("**") {
 			switch code := sdk.CodeOf(err); {
 			case err == nil && found.ID != *given, code == sdk.NotFound, code == sdk.Invalid, code == sdk.Conflict:
-				return place{}, absent
+				return place{}, absent()
 			}
 		}
 		if err != nil {

@@ -60,8 +60,24 @@ func ofMemory[In any](id func(*In) *string) func(context.Context, *Call, *In) (p
 // atMemory finds a memory by what [ofMemory] accepts, completes the id, and returns the memory's
 // place.
 func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
-	absent := memory.NotFound(*id)
 	found, err := c.Host.Memories.Chosen(ctx, *id)
+	return atChosen(ctx, c, id, found, err)
+}
+
+// ofLinkedMemory is [ofMemory] that also reads the memory's links, as of the same moment.
+func ofLinkedMemory(ctx context.Context, c *Call, in *MemoryGet) (place, error) {
+	found, links, err := c.Host.Memories.ChosenLinked(ctx, in.ID)
+	at, err := atChosen(ctx, c, &in.ID, found, err)
+	if err == nil && found == nil { // it is named by the beginning of its id
+		links.From, links.To, links.Err = c.Host.Memories.Links(ctx, in.ID)
+	}
+	c.links = links
+	return at, err
+}
+
+// atChosen is atMemory for what [memory.Memories.Chosen] returned.
+func atChosen(ctx context.Context, c *Call, id *string, found *core.Memory, err error) (place, error) {
+	absent := absence(memory.NotFound, *id)
 	if sdk.CodeOf(err) == sdk.NotFound && c.reaches("**") {
 		found, err = c.Host.Memories.Find(ctx, *id)
 	}
@@ -79,14 +95,14 @@ func (c *Call) atMemory(ctx context.Context, id *string) (place, error) {
 func (c *Call) atMemories(ctx context.Context, ids []string) (place, error) {
 	var at place
 	for i := range ids {
-		absent := memory.NotFound(ids[i])
+		absent := absence(memory.NotFound, ids[i])
 		one, err := c.atMemory(ctx, &ids[i])
 		code := sdk.CodeOf(err)
 		switch {
 		case err == nil && c.reaches(one.namespaces[0]):
 			at.namespaces, at.absent = append(at.namespaces, one.namespaces...), absent
 		case err == nil, !c.reaches("**") && (code == sdk.NotFound || code == sdk.Invalid):
-			return place{}, absent
+			return place{}, absent()
 		case code != sdk.NotFound && code != sdk.Invalid:
 			return place{}, err
 		}
@@ -125,15 +141,20 @@ func (c *Call) seenLinks(ctx context.Context, links []core.Link) []core.Link {
 // itemName names an item of a list in an error.
 func itemName(i int) string { return "items[" + strconv.Itoa(i) + "]" }
 
+// absence makes the error about an id that nothing has, once it is needed: usually it isn't.
+func absence(of func(id string) error, id string) func() error {
+	return func() error { return of(id) }
+}
+
 // known returns an error about the thing that an id names. A caller that doesn't reach its
 // namespace gets absent instead: the error for a thing that doesn't exist.
-func (c *Call) known(err error, absent error) error {
+func (c *Call) known(err error, absent func() error) error {
 	if sdk.CodeOf(err) != sdk.NotFound {
 		return err
 	}
 	namespace, _ := sdk.AsError(err).Details["namespace"].(string)
 	if namespace != "" && !c.reaches(namespace) {
-		return absent
+		return absent()
 	}
 	return err
 }

@@ -52,12 +52,12 @@ func runs() []Operation {
 func ofRun[In any](id func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (_ place, err error) {
 		id := id(in)
-		at := place{absent: run.RunNotFound(*id)}
+		at := place{absent: absence(run.RunNotFound, *id)}
 		var namespace string
 		if c.reaches("**") {
 			*id, namespace, err = c.Host.Runs.Locate(ctx, *id)
 		} else if namespace, err = c.Host.Runs.RunNamespace(ctx, *id); sdk.CodeOf(err) == sdk.NotFound {
-			err = at.absent // also for a pruned run, since its namespace isn't known any more
+			err = at.absent() // also for a pruned run, since its namespace isn't known any more
 		}
 		if err != nil {
 			return place{}, err

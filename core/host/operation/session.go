@@ -182,7 +182,7 @@ type Session struct {
 // ofSession is the place of a session of the caller.
 func ofSession[In any](name func(*In) *string) func(context.Context, *Call, *In) (place, error) {
 	return func(ctx context.Context, c *Call, in *In) (place, error) {
-		absent := memory.SessionNotFound(*name(in))
+		absent := absence(memory.SessionNotFound, *name(in))
 		found, err := c.ownSession(ctx, name(in))
 		return atSession(found, err, absent)
 	}
@@ -190,19 +190,19 @@ func ofSession[In any](name func(*In) *string) func(context.Context, *Call, *In)
 
 // ofSessionGet is the place of a session that the caller may look at.
 func ofSessionGet(ctx context.Context, c *Call, in *SessionGet) (place, error) {
-	absent := memory.SessionNotFound(in.Session)
+	absent := absence(memory.SessionNotFound, in.Session)
 	found, err := c.shownSession(ctx, &in.Session)
 	return atSession(found, err, absent)
 }
 
 // atSession is the namespace of a session's first recall. For a caller that doesn't reach it any more,
 // there is no such session.
-func atSession(s *memory.Session, err, absent error) (place, error) {
+func atSession(s *memory.Session, err error, absent func() error) (place, error) {
 	switch {
 	case err != nil:
 		return place{}, err
 	case s == nil:
-		return place{}, absent
+		return place{}, absent()
 	case s.Namespace == "":
 		return place{}, nil
 	}
@@ -327,9 +327,10 @@ func memoryRecall(ctx context.Context, c *Call, in *core.RecallRequest) (*Recall
 // that it recalled, because feedback changes all of them. If the caller doesn't reach all of them,
 // the turn doesn't exist for that caller.
 func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, error) {
-	absent := memory.TurnNotFound(in.Session, in.Turn)
+	named := in.Session
+	absent := func() error { return memory.TurnNotFound(named, in.Turn) }
 	if _, err := c.ownSession(ctx, &in.Session); sdk.CodeOf(err) == sdk.NotFound {
-		return place{}, absent
+		return place{}, absent()
 	} else if err != nil {
 		return place{}, err
 	}
@@ -338,7 +339,7 @@ func ofTurn(ctx context.Context, c *Call, in *core.FeedbackRequest) (place, erro
 	case err != nil:
 		return place{}, err
 	case !found:
-		return place{}, absent
+		return place{}, absent()
 	case len(namespaces) == 0:
 		namespaces = []string{"**"}
 	}

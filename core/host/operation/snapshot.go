@@ -166,7 +166,7 @@ func ofSnapshot[In any](id func(*In) *string) func(context.Context, *Call, *In) 
 
 // atSnapshot finds a snapshot, completes its id, and returns its place.
 func (c *Call) atSnapshot(ctx context.Context, id *string) (place, error) {
-	absent := inject.NotFound(*id)
+	absent := absence(inject.NotFound, *id)
 	find := c.Host.Snapshots.Get
 	if c.reaches("**") {
 		find = c.Host.Snapshots.Find
@@ -176,7 +176,7 @@ func (c *Call) atSnapshot(ctx context.Context, id *string) (place, error) {
 		return place{}, c.known(err, absent)
 	}
 	if !c.mayRead(ctx, found) {
-		return place{}, absent
+		return place{}, absent()
 	}
 	*id = found.SnapshotID
 	return place{namespaces: []string{found.Namespace}, absent: absent}, nil
@@ -198,7 +198,7 @@ func ofSnapshotDiff(ctx context.Context, c *Call, in *SnapshotDiff) (place, erro
 		return place{}, err
 	}
 	if !c.reaches(other.namespaces[0]) {
-		return place{}, other.absent
+		return place{}, other.absent()
 	}
 	at.namespaces = append(at.namespaces, other.namespaces...)
 	return at, nil

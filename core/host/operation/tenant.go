@@ -26,10 +26,10 @@ import (
 // spread returns the calls that do a request: a single call or, for a list, a call in each of
 // several databases. If the main database is one of them, its call is first.
 func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error) {
-	all := c.Host.Databases.All()
-	if c.chosen || len(all) == 1 || o.NoStore || o.main || isOfAll(in) {
+	if !mayBeApart(c, o, in) {
 		return []*Call{c}, nil
 	}
+	all := c.Host.Databases.All()
 	reached := c.Host.Databases.Reached(c.caller.Namespaces)
 	switch len(reached) {
 	case 0: // the call is refused there
@@ -53,6 +53,11 @@ func (c *Call) spread(ctx context.Context, o *Operation, in any) ([]*Call, error
 		calls[i] = c.on(h)
 	}
 	return calls, nil
+}
+
+// mayBeApart reports whether a request may be about another database than the call's.
+func mayBeApart(c *Call, o *Operation, in any) bool {
+	return !c.chosen && c.Host.Databases.Several() && !o.NoStore && !o.main && !isOfAll(in)
 }
 
 // on returns the same call for one database.

@@ -163,7 +163,7 @@ type TokenRevoke struct {
 // ofToken is the place of a token, named by its id or, for a caller that reaches every
 // namespace, the start of its id.
 func ofToken(ctx context.Context, c *Call, in *TokenRevoke) (place, error) {
-	absent := access.NotFound(in.ID)
+	absent := absence(access.NotFound, in.ID)
 	find := c.Host.Access.Get
 	if c.reaches("**") {
 		find = c.Host.Access.Find

@@ -3,6 +3,8 @@ package operation
 import (
 	"fmt"
 	"reflect"
+	"strconv"
+	"sync"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/governance"
@@ -50,6 +52,16 @@ func (o *Operation) HasVersion() bool {
 // the links that the caller may see, doesn't change the memory itself, so the version
 // includes these links.
 func (m *Memory) EntityVersion() string {
-	links := core.Digest(jsontext.MustEncode([]any{m.LinksFrom, m.LinksTo}))
-	return fmt.Sprintf("%d-%s", m.Version, links[7:15])
+	links := withoutLinks()
+	if len(m.LinksFrom)+len(m.LinksTo) > 0 {
+		links = linksVersion(m.LinksFrom, m.LinksTo)
+	}
+	return strconv.FormatInt(m.Version, 10) + "-" + links
 }
+
+func linksVersion(from, to []core.Link) string {
+	return core.Digest(jsontext.MustEncode([]any{from, to}))[7:15]
+}
+
+// withoutLinks is the version of no links, which most memories have.
+var withoutLinks = sync.OnceValue(func() string { return linksVersion([]core.Link{}, []core.Link{}) })

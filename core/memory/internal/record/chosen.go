@@ -32,6 +32,23 @@ func reachesAll(c core.Caller) bool {
 	return c.Subject == "" && len(c.Namespaces) == 0 || c.Reaches(core.EveryNamespace)
 }
 
+// Own returns the memory with an id, which is what a caller that reaches it means: see [Chosen]. It is nil
+// if there is none, or the caller doesn't reach it.
+func Own(r core.Reader, caller core.Caller, id string) (*core.Memory, error) {
+	if !bounds.ValidID(id) {
+		return nil, nil
+	}
+	value, found, err := r.Get(MemoryKey(id))
+	if err != nil || !found {
+		return nil, err
+	}
+	m, err := Decode(id, value)
+	if err != nil || !reachesAll(caller) && !caller.Reaches(m.Namespace) {
+		return nil, err
+	}
+	return m, nil
+}
+
 // Chosen returns the ids of the memories, live or purged, that a caller may mean by an id: the id
 // itself, or the ids of memories for which it was chosen. Memories that the caller doesn't reach
 // aren't among them.
