@@ -14,9 +14,16 @@ func Print(v any) ([]byte, error) { return encode(v, "  ") }
 // Line is a result for programs: as [Print], in one line.
 func Line(v any) ([]byte, error) { return encode(v, "") }
 
-func encode(v any, indent string) ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
+// LineIn is [Line] in a buffer, which it empties first. The text is valid until the buffer is changed.
+func LineIn(out *bytes.Buffer, v any) ([]byte, error) {
+	out.Reset()
+	return encodeIn(out, v, "")
+}
+
+func encode(v any, indent string) ([]byte, error) { return encodeIn(new(bytes.Buffer), v, indent) }
+
+func encodeIn(out *bytes.Buffer, v any, indent string) ([]byte, error) {
+	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	if err := enc.Encode(v); err != nil {

@@ -141,14 +141,18 @@ func (a *API) checkOrigin(r *request) error {
 // hostOf is a host's name without its port, in lower case; an address as it is usually
 // written.
 func hostOf(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	if strings.Contains(host, ":") {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
 	}
 	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		host = host[1 : len(host)-1]
 	}
-	if address, err := netip.ParseAddr(host); err == nil {
-		return address.Unmap().String()
+	if strings.Contains(host, ":") || host != "" && host[0] >= '0' && host[0] <= '9' { // otherwise it is no address
+		if address, err := netip.ParseAddr(host); err == nil {
+			return address.Unmap().String()
+		}
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }

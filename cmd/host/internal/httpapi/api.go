@@ -11,6 +11,7 @@ package httpapi
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -88,13 +89,17 @@ type API struct {
 	// problems are the answers to requests that can't be done.
 	problems *problems
 	rates    *rates
-	streams  *streams
+	// always are the headers of every answer. Their values are shared, so they aren't changed.
+	always  http.Header
+	streams *streams
 	// bodies shares how many bytes of bodies are read and decoded at once.
 	bodies *share.Share
 	// decoding shares the processors that decode them.
 	decoding *share.Share
 	calls    calls
-	origins  *http.CrossOriginProtection
+	// buffers are what answers were encoded in, for the next ones.
+	buffers sync.Pool // of *bytes.Buffer
+	origins *http.CrossOriginProtection
 	// foreign is nil if there is no such surface.
 	foreign *foreign
 	// forwarder is nil without other hosts.
@@ -124,6 +129,12 @@ func New(c Config) (*API, error) {
 	}
 	if c.Peers != nil {
 		a.forwarder = newForwarder(c.Peers)
+	}
+	a.always = http.Header{}
+	for name, value := range map[string]string{
+		"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", client.VersionHeader: c.Version,
+	} {
+		a.always.Set(name, value)
 	}
 	a.problems = &problems{a.routes, hostFolders(c.Host), challenge(c.Resource), a.decodeAgain}
 	for _, o := range operation.Table() {
@@ -214,11 +225,7 @@ func (a *API) enter(by request, next func(http.ResponseWriter, *request)) http.H
 		r := &request{http: hr, local: by.local, forwarded: by.forwarded, foreign: by.foreign, trace: traceOf(hr), begun: time.Now()}
 		var traced func(Line)
 		r.http, traced = a.traced(r)
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set(client.VersionHeader, a.config.Version)
+		maps.Copy(w.Header(), a.always)
 		defer func() {
 			failed := recover()
 			aborted := failed == http.ErrAbortHandler //nolint:errorlint // net/http knows it only unwrapped

@@ -7,33 +7,35 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
-// BenchmarkGetMemory compares GET of a memory, with the operator's token and the access
-// policy, with what net/http takes to send the same bytes. The client only reads them.
+// BenchmarkGetMemory compares GET of a memory, with a token and the access policy, with what net/http takes to send the same bytes. The client only reads them.
 func BenchmarkGetMemory(b *testing.B) {
 	api, bare, request := getMemory(b)
 	b.Run("bare", func(b *testing.B) { benchServer(b, bare, request) })
 	b.Run("api", func(b *testing.B) { benchServer(b, api, request) })
 }
 
-// getMemory is the operator's GET of a memory on the disk, as the text of a request; the
-// server that answers it; and one of bare net/http that sends the same bytes.
+// getMemory is a GET of a memory on the disk with an issued token, as agents have one, as the text of a
+// request; the server that answers it; and one of bare net/http that sends the same bytes.
 func getMemory(tb testing.TB) (api, bare http.Handler, request string) {
 	tb.Helper()
 	s := &site{World: operationtest.NewOn(tb, nil)} // on the disk
 	s.Must(s.Host.Ready(s.Ctx))
-	_, err := s.Host.Access.EnsureOperatorToken(s.Ctx)
+	issued, err := s.Host.Access.Issue(s.Ctx, access.Request{
+		Subject: "agent", Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{operationtest.Here + "/**"}, Lifetime: time.Hour,
+	})
 	s.Must(err)
-	token, err := s.Host.Access.OperatorToken()
-	s.Must(err)
+	token := string(issued.Secret)
 	s.api, err = New(Config{Host: s.Host, Authenticator: Tokens{Authority: s.Host.Access}, Limits: Limits{Requests: -1, Writes: -1}})
 	s.Must(err)
 	path := "/v1/memories/" + s.Memory()
-	r := s.request(string(token), "GET", path, "")
+	r := s.request(token, "GET", path, "")
 	r.Host = "localhost"
 	answered := serve(s.api.Remote(), r)
 	if answered.StatusCode != http.StatusOK {
@@ -43,7 +45,7 @@ func getMemory(tb testing.TB) (api, bare http.Handler, request string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, answered.body)
 	})
-	request = fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, string(token))
+	request = fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, token)
 	return s.api.Remote(), bare, request
 }
 

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -71,15 +72,33 @@ func (a *API) operation(rt *route) http.Handler {
 				status = http.StatusAccepted
 			}
 		}
-		text, err := jsontext.Line(out)
-		if err != nil {
-			a.problems.refuse(w, r, err)
-			return
-		}
-		if done := a.versioned(w, r, rt, out); !done {
-			r.write(w, status, "application/json", text)
-		}
+		a.answer(w, r, rt, status, out)
 	})
+}
+
+// maxKeptBuffer is the largest buffer of an answer that is kept for the next, in bytes: most answers are
+// far smaller.
+const maxKeptBuffer = 64 << 10
+
+// answer answers with a result as JSON, unless the caller already has it.
+func (a *API) answer(w http.ResponseWriter, r *request, rt *route, status int, out any) {
+	buffer, kept := a.buffers.Get().(*bytes.Buffer)
+	if !kept {
+		buffer = new(bytes.Buffer)
+	}
+	defer func() {
+		if buffer.Cap() <= maxKeptBuffer {
+			a.buffers.Put(buffer)
+		}
+	}()
+	text, err := jsontext.LineIn(buffer, out)
+	if err != nil {
+		a.problems.refuse(w, r, err)
+		return
+	}
+	if done := a.versioned(w, r, rt, out); !done {
+		r.write(w, status, "application/json", text)
+	}
 }
 
 // call reads the request and calls the operation.

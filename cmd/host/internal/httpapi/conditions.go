@@ -81,12 +81,10 @@ func (a *API) versioned(w http.ResponseWriter, r *request, rt *route, out any) (
 // holds reports whether the caller's entity tags include a tag, or are "*". A weak tag
 // counts as a strong one, as RFC 9110 requires for this header.
 func holds(values []string, tag string) bool {
-	for _, value := range values {
-		for one := range strings.SplitSeq(value, ",") {
-			one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
-			if one == "*" || one == tag {
-				return true
-			}
+	for one := range listed(values) {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+		if one == "*" || one == tag {
+			return true
 		}
 	}
 	return false

@@ -27,7 +27,7 @@ type preferences struct {
 // preferencesOf reads the header Prefer. What it doesn't understand is ignored, as the RFC requires.
 func preferencesOf(h http.Header) (p preferences) {
 	waits := false
-	for _, one := range strings.Split(strings.Join(h.Values("Prefer"), ","), ",") {
+	for one := range listed(h.Values("Prefer")) {
 		one, _, _ = strings.Cut(one, ";")
 		name, value, _ := strings.Cut(one, "=")
 		switch strings.ToLower(strings.TrimSpace(name)) {

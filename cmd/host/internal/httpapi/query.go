@@ -23,6 +23,9 @@ import (
 // decodeQuery adds to the faults what is wrong with a query, and fills a request with what isn't. The
 // error is for a query that can't be read.
 func (f *faults) decodeQuery(query string, in any, taken []string) error {
+	if query == "" {
+		return nil
+	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "query_invalid", "the query can't be read").WithHint("write & between its parameters, and escape what isn't plain")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"iter"
 	"net/http"
 	"strings"
 	"time"
@@ -98,6 +99,19 @@ func (r *request) write(w http.ResponseWriter, status int, contentType string, b
 	_, _ = w.Write(body) //nolint:gosec // the type isn't HTML, and nosniff is set; the caller may have gone
 }
 
+// listed yields the elements of the lists in a header's values.
+func listed(values []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, value := range values {
+			for one := range strings.SplitSeq(value, ",") {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // accepts reports whether the caller accepts an answer of a media type. Without an
 // Accept header it accepts any type.
 func (r *request) accepts(mediaType string) bool {
@@ -106,7 +120,7 @@ func (r *request) accepts(mediaType string) bool {
 		return true
 	}
 	group, _, _ := strings.Cut(mediaType, "/")
-	for _, part := range strings.Split(strings.Join(accepted, ","), ",") {
+	for part := range listed(accepted) {
 		name, params, _ := strings.Cut(part, ";")
 		name = strings.ToLower(strings.TrimSpace(name))
 		if name != mediaType && name != "*/*" && name != group+"/*" {

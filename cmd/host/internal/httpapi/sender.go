@@ -22,9 +22,12 @@ type proxies []netip.Prefix
 // the proxy received it without TLS.
 func (p proxies) senderOf(r *http.Request) (address string, err error) {
 	address = hostOf(r.RemoteAddr)
+	if len(p) == 0 {
+		return address, nil
+	}
 	peer, err := netip.ParseAddr(address)
 	switch {
-	case len(p) == 0 || err != nil:
+	case err != nil:
 		return address, nil
 	case !p.has(peer):
 		if r.TLS != nil || peer.Unmap().IsLoopback() {
@@ -115,10 +118,8 @@ func forwardedFor(h http.Header) []string {
 // elements are the elements of the list in all headers with a name.
 func elements(h http.Header, name string) []string {
 	var list []string
-	for _, line := range h.Values(name) {
-		for part := range strings.SplitSeq(line, ",") {
-			list = append(list, strings.TrimSpace(part))
-		}
+	for part := range listed(h.Values(name)) {
+		list = append(list, strings.TrimSpace(part))
 	}
 	return list
 }
