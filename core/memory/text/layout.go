@@ -85,7 +85,7 @@ func (l *list) sorted() {
 	}
 }
 
-// find returns the place of a text in a sorted list.
+// find returns the place of a text in a sorted list, or where it would be.
 func (l *list) find(s string) (place int, found bool) {
 	head := begins(s)
 	before, _ := slices.BinarySearch(l.heads, head) // the heads that are smaller
@@ -105,7 +105,7 @@ func (l *list) find(s string) (place int, found bool) {
 			high = mid
 		}
 	}
-	return 0, false
+	return low, false
 }
 
 // writtenList is a list that is being made.

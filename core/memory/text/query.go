@@ -287,14 +287,30 @@ func (s *segment) similar(list []uint32, word string) []uint32 {
 	if letters < misspelledLength {
 		return list
 	}
-	for i := range s.words.len() {
-		w := s.words.at(i)
-		if d := len(w) - len(word); d < -utf8.UTFMax || d > utf8.UTFMax {
-			continue
-		}
+	half := 0
+	for range letters / 2 {
+		_, n := utf8.DecodeRuneInString(word[half:])
+		half += n
+	}
+	// One edit leaves what is before a letter as it is, or what is behind it.
+	_, n := utf8.DecodeRuneInString(word[half:])
+	head, tail := word[:half], word[half+n:]
+	add := func(i int, w string) {
 		if oneEdit(word, w) && utf8.RuneCountInString(w) >= misspelledLength {
 			list = append(list, uint32(i)) //nolint:gosec // see end
 		}
+	}
+	from, _ := s.words.find(head)
+	for i := from; i < s.words.len() && strings.HasPrefix(s.words.at(i), head); i++ {
+		add(i, s.words.at(i))
+	}
+	last, start := word[len(word)-1], uint32(0)
+	for i := range s.words.len() {
+		end := s.words.ends.at(i)
+		if end > start && s.words.all[end-1] == last && strings.HasSuffix(s.words.all[start:end], tail) {
+			add(i, s.words.all[start:end])
+		}
+		start = end
 	}
 	return list
 }

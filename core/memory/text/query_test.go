@@ -65,3 +65,39 @@ func slowTop(x *text.Index, q *text.Query, documents, k int, keep func(uint32) b
 	slices.SortFunc(hits, func(a, b top.Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Doc, b.Doc)) })
 	return hits[:min(k, len(hits))]
 }
+
+// TestQuery_FindsWhatIsMisspelled: each word that differs from one of a document by a letter, which is one more, one less, another
+// one, or two that changed places, and no word that differs by two letters far apart.
+func TestQuery_FindsWhatIsMisspelled(t *testing.T) {
+	letters := []rune("éqю")
+	for _, word := range []string{"qwfpgj", "ščřžďť", "привет", "qwfp"} {
+		x := index("unrelated", word, "zzzz", "qqqqqqqqqq")
+		found := func(query string) bool {
+			return slices.ContainsFunc(x.Top(text.NewQuery(query, x), 4, nil), func(h top.Hit) bool { return h.Doc == 1 })
+		}
+		runes := []rune(word)
+		edits := map[string]bool{}
+		for i := range len(runes) + 1 {
+			for _, l := range letters {
+				edits[string(runes[:i])+string(l)+string(runes[i:])] = true
+				if i < len(runes) {
+					edits[string(runes[:i])+string(l)+string(runes[i+1:])] = true
+				}
+			}
+			if i < len(runes) && len(runes) > 4 {
+				edits[string(runes[:i])+string(runes[i+1:])] = true
+			}
+			if i+1 < len(runes) {
+				edits[string(runes[:i])+string(runes[i+1])+string(runes[i])+string(runes[i+2:])] = true
+			}
+		}
+		for edit := range edits {
+			if !found(edit) {
+				t.Errorf("%q doesn't find %q", edit, word)
+			}
+		}
+		if far := "x" + string(runes[1:len(runes)-1]) + "x"; found(far) {
+			t.Errorf("%q finds %q", far, word)
+		}
+	}
+}
