@@ -233,7 +233,7 @@ test-gateway: deps
 test-generators: build
 	@.ci/test-generators
 
-## newcomer: the commands of README, tutorials, agents.md and operations.md as somebody types them in the first hour, and the mistakes made there; what is met before the first value is counted
+## newcomer: the commands of README, tutorials, your-agent.md, agents.md and operations.md as somebody types them in the first hour, and the mistakes made there; what is met before the first value is counted
 .PHONY: newcomer
 newcomer: deps
 	go test -count=1 -tags "$(TAGS)" -run '^(TestNewcomer|TestMistakes)_' -v ./cmd/host/internal/cli

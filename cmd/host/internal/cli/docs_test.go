@@ -32,6 +32,14 @@ func TestDocs_CommandsOfTheREADMEsServerWork(t *testing.T) {
 	newPageWorld(t).run("../../../../README.md", "## A server")
 }
 
+// Two servers are used there: one of them is the model.
+func TestDocs_CommandsOfYourAgentWork(t *testing.T) {
+	coretest.Long(t)
+	w := newPageWorld(t)
+	w.dir = t.TempDir()
+	w.run("../../../../docs/your-agent.md", "")
+}
+
 // The commands of the tutorials need the folders examples and bin, as the root of the source
 // has them. The tutorial about plugins builds a program, so TestNewPluginsInGoPassTheKit
 // tests it instead.
@@ -134,10 +142,11 @@ func matches(text string, parts []string) bool {
 
 // pageWorld is where a page's commands are run.
 type pageWorld struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	port string
+	t   *testing.T
+	dir string
+	env []string
+	// ports are where the page's servers listen, as 7842 and 7843.
+	ports [2]string
 }
 
 func newPageWorld(t *testing.T) *pageWorld {
@@ -149,27 +158,24 @@ func newPageWorld(t *testing.T) *pageWorld {
 	}
 	dir := t.TempDir()
 	lock := installPlugins(t, filepath.Join(dir, "plugins"))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	w := &pageWorld{t: t, dir: dir, env: []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + dir, "REFLECTORY_LOCK=" + lock}}
+	for i := range w.ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }() // for the page's servers, which must know their ports before
+		_, w.ports[i], _ = net.SplitHostPort(l.Addr().String())
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err == nil {
-		err = l.Close() // for the page's server, which must know its port before
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &pageWorld{t, dir, []string{"PATH=" + programs + ":" + os.Getenv("PATH"), "HOME=" + dir, "REFLECTORY_LOCK=" + lock}, port}
 	w.bash("reflectory init --examples hello")
 	w.dir = filepath.Join(dir, "hello")
 	return w
 }
 
-// adapted are commands with the test's own port, and the built program's name.
+// adapted are commands with the test's own ports, and the built program's name.
 func (w *pageWorld) adapted(commands string) string {
-	commands = strings.ReplaceAll(commands, "reflectory serve", "reflectory serve --listen 127.0.0.1:7842")
-	return strings.NewReplacer("7842", w.port, "bin/reflectory", "reflectory", "make build\n", "").Replace(commands)
+	commands = strings.ReplaceAll(strings.ReplaceAll(commands, "reflectory serve", "reflectory serve --listen 127.0.0.1:7842"), "--listen 127.0.0.1:7842 --listen", "--listen")
+	return strings.NewReplacer("7842", w.ports[0], "7843", w.ports[1], "bin/reflectory", "reflectory", "make build\n", "").Replace(commands)
 }
 
 // bash runs a script and returns what it prints.
