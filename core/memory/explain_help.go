@@ -47,9 +47,12 @@ func helpOf(m *core.Memory, effect *core.Effect, g *core.Governance) *Help {
 			h.Answer, text = HelpNone, fmt.Sprintf("No difference could be shown in %d turns, so it most likely makes little or none: %s", effect.With+effect.Without, between(effect))
 		}
 	default:
-		text = "Some turns are made without it to find out, and they are too few to tell: " + between(effect)
+		text = "Some turns are made without it to find out, and they are too few to tell"
+		if effect.With > 0 && effect.Without > 0 {
+			text += ": " + between(effect)
+		}
 	}
-	h.Text = fmt.Sprintf("%s. %s had it, and %d were made without it. That cost about %s (limit %g)", text,
+	h.Text = fmt.Sprintf("%s. Since the experiment began, %s had it, and %d were made without it. That cost about %s (limit %g)", text,
 		number(effect.With, "turn", "turns"), effect.Without, number(int64(math.Round(h.Cost)), "success", "successes"), g.RegretBudget)
 	return h
 }

@@ -79,7 +79,7 @@ the gate. Everything is in a temporary folder, which is deleted, unless --keep n
 With --model, the agent is your own language model, at an OpenAI-compatible endpoint such
 as Ollama's. What it answers decides how the story ends. With --open, the page of
 Monday's run is shown in a browser, at what each attempt changed, until Ctrl-C.`,
-		Example: "  reflectory try\n  reflectory try --keep trial",
+		Example: "  reflectory try\n  reflectory try --keep first",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if model.endpoint == "" {
 				for _, flag := range []string{"model-name", "key-env"} {
@@ -328,8 +328,8 @@ func printTrial(out *output, t *trial) {
 		return
 	}
 	signals := t.Memory.Memory.Signals
-	line("the memory", "offered to %s; %d used it, and %d of these passed", plural(int(signals.RelevantTurns), "run", "runs"), signals.Uses(), signals.Successes)
-	line("next", "it stays on trial: a memory that keeps helping is promoted to knowledge, one that keeps failing is deleted, and each such decision is recorded with its reasons")
+	line("the memory", "%s read it, and %d passed", plural(int(signals.RelevantTurns), "run", "runs"), signals.Successes)
+	line("next", "it has to prove itself: a memory that keeps helping is promoted to knowledge, which is trusted, and one that keeps failing is deleted. Each such decision is recorded with its reasons")
 	printNext(p, t)
 }
 
@@ -339,12 +339,12 @@ func printNext(p page, t *trial) {
 	self := programName()
 	next := func(what, command string) { p.entry(what, command, 21) }
 	if t.Dir == "" {
-		next("keep this trial", self+" try --keep trial")
+		next("keep all of this", self+" try --keep first")
 	} else {
 		next("the folder of this", "cd "+shellWord(t.Dir))
 		next("the three runs", self+" runs list")
 		if t.Memory != nil {
-			next("why it is on trial", self+" gate explain "+t.Memory.ID)
+			next("what it has to prove", self+" gate explain "+t.Memory.ID)
 		}
 		next("the same in a browser", self+" serve, and then "+self+" open")
 	}
