@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/journal"
 )
@@ -128,6 +129,19 @@ func BenchmarkQueue(b *testing.B) {
 			if _, err := r.Enqueue(ctx, &q); err != nil {
 				b.Fatal(err)
 			}
+		}
+	})
+}
+
+// TestBudget counts what a claim costs, with its commit.
+func TestBudget(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
+	r := crowd(t, newBoard(t, job.Options{}).store, 100, 5)
+	coretest.Budget{Path: "a claim of a job", Allocations: 510}.Check(t, func() {
+		if c, err := r.Claim(t.Context(), "h", job.Types()); err != nil || c == nil {
+			t.Fatal(c, err)
 		}
 	})
 }

@@ -377,6 +377,21 @@ func TestHook_UsesTheServer(t *testing.T) {
 	}
 }
 
+// TestHook_Budget counts what a hook costs at a prompt: the command and its server together.
+func TestHook_Budget(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
+	w := newPlainWorld(t)
+	a := newCodingAgent(w, connect.Codex)
+	w.serve()
+	w.ok("memory", "observe", "--content", shipped)
+	a.fires("SessionStart", map[string]any{"source": "startup"})
+	coretest.Budget{Path: "a hook at a prompt", Allocations: 6420}.Check(t, func() {
+		a.fires("UserPromptSubmit", map[string]any{"prompt": "How are releases shipped?"})
+	})
+}
+
 // A server that doesn't answer costs the client no more than the hook's time.
 func TestHook_GivesUpInTime(t *testing.T) {
 	w := newPlainWorld(t)

@@ -7,9 +7,7 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
-	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/access"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
@@ -27,17 +25,8 @@ func getMemory(tb testing.TB) (api, bare http.Handler, request string) {
 	tb.Helper()
 	s := &site{World: operationtest.NewOn(tb, nil)} // on the disk
 	s.Must(s.Host.Ready(s.Ctx))
-	issued, err := s.Host.Access.Issue(s.Ctx, access.Request{
-		Subject: "agent", Scopes: []core.Scope{core.ScopeMemoryRead}, Namespaces: []string{operationtest.Here + "/**"}, Lifetime: time.Hour,
-	})
-	s.Must(err)
-	token := string(issued.Secret)
-	s.api, err = New(Config{Host: s.Host, Authenticator: Tokens{Authority: s.Host.Access}, Limits: Limits{Requests: -1, Writes: -1}})
-	s.Must(err)
-	path := "/v1/memories/" + s.Memory()
-	r := s.request(token, "GET", path, "")
-	r.Host = "localhost"
-	answered := serve(s.api.Remote(), r)
+	token, path := s.issued(), "/v1/memories/"+s.Memory()
+	answered := serve(s.api.Remote(), local(s.request(token, "GET", path, "")))
 	if answered.StatusCode != http.StatusOK {
 		tb.Fatalf("%d %s", answered.StatusCode, answered.body)
 	}
