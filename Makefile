@@ -31,6 +31,9 @@ LOAD_TIME ?= 15s
 HOSTILE_TIME ?= 10m
 # How many lives of each kind make lives lives.
 SEEDS ?= 10
+# The benchmark or figure of make profile, and its package if that isn't to be looked for.
+NAME ?=
+PKG ?=
 # The first of their seeds.
 FIRST ?= 0
 # The attack that make test-hostile measures; all of them if it is empty.
@@ -302,6 +305,18 @@ bench: deps
 	go test -count=1 -p 1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/... ./policy/... ./plugins/... ./cmd/host/... | tee -a bin/bench.txt | grep -E '^(FAIL|---? FAIL|panic)' || true
 	@echo; (echo 'figure | what | value | target | | measured'; grep '^figure' bin/bench.txt) | awk -F' [|] ' '{printf "%-48s %-16s %-18s %-7s %s\n", $$2, $$3, $$4, $$5, $$6}'
 	@! grep -qE '^FAIL' bin/bench.txt
+
+## profile: where the time of a benchmark or figure goes (NAME=BenchmarkGetMemory/api, or NAME=TestFigures/get with PKG=./cmd/host/internal/httpapi)
+.PHONY: profile
+profile: deps
+	@mkdir -p bin/profile
+	@test -n "$(NAME)" || { echo "name a benchmark: make profile NAME=BenchmarkGetMemory/api"; exit 2; }
+	@pkg="$(PKG)"; if [ -z "$$pkg" ]; then file=$$(grep -rlE "^func $(firstword $(subst /, ,$(NAME)))\(" --include='*_test.go' core policy plugins cmd | head -1); \
+		test -n "$$file" || { echo "no test file has $(NAME)"; exit 2; }; pkg=./$$(dirname $$file); fi; \
+	go test -count=1 -timeout 30m -tags "$(TAGS) bench" $(if $(filter Benchmark%,$(NAME)),-run '^$$' -bench '$(NAME)$$' -benchmem,-run '$(NAME)$$' -v) -o bin/profile/test \
+		-cpuprofile bin/profile/cpu -memprofile bin/profile/allocations -memprofilerate 4096 -blockprofile bin/profile/blocked $$pkg
+	@for what in cpu:cpu allocations:alloc_objects blocked:delay; do echo; echo "$${what%%:*} (go tool pprof -http=: bin/profile/test bin/profile/$${what%%:*})"; \
+		go tool pprof -top -cum -nodecount=40 -sample_index=$${what##*:} bin/profile/test bin/profile/$${what%%:*} 2>/dev/null; done
 
 ## lives: whole simulated lives of agents with recall and feedback, next to simpler ways to remember (SEEDS=10 lives of each kind, from seed FIRST=0 on)
 .PHONY: lives
