@@ -28,11 +28,21 @@ func (w *World) UnderTest() (memories []*core.Memory) {
 		_, err := w.Host.Memories.Feedback(w.Ctx, r)
 		w.Must(err)
 	}
-	for _, m := range memories { // they wait for the gate
-		_, err := w.Host.Memories.Gate.Revalidate(w.Ctx, m.ID, memory.RevalidateRequest{})
-		w.Must(err)
-	}
+	w.decide(memories)
 	return memories
+}
+
+// decide has the gate decide on the memories that wait for it.
+func (w *World) decide(memories []*core.Memory) {
+	w.T.Helper()
+	for _, m := range memories {
+		now, err := w.Host.Memories.Get(w.Ctx, m.ID)
+		w.Must(err)
+		if now.State == core.StateRevalidatePending {
+			_, err = w.Host.Memories.Gate.Revalidate(w.Ctx, m.ID, memory.RevalidateRequest{})
+			w.Must(err)
+		}
+	}
 }
 
 // Tried makes memories that are found together, of which one helps, and turns that show it: Here, with experiment on.
@@ -49,6 +59,7 @@ func (w *World) Tried(turns int) (helps, rides *core.Memory) {
 		}
 		_, err := w.Host.Memories.Feedback(w.Ctx, r)
 		w.Must(err)
+		w.decide(memories)
 	}
 	return memories[0], memories[1]
 }
