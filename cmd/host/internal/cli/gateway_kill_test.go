@@ -174,3 +174,35 @@ func TestGateway_AKilledServer(t *testing.T) {
 		t.Errorf("%d runs and %d sessions", len(runs.Items), len(sessions.Items))
 	}
 }
+
+// TestGateway_ManyStreams: 200 streams at once come whole, each to its own client.
+func TestGateway_ManyStreams(t *testing.T) {
+	coretest.Long(t)
+	const count = 200
+	w, up := modelWorld(t, "models:\n  coder: {recall: {max_tokens: 200}}\n")
+	w.file("reflectory.yaml", fmt.Sprintf("settings: {llm: {provider: ollama, model: base, base_url: %q, endpoints: [%q]}}\n", up.URL, strings.TrimSuffix(strings.TrimPrefix(up.URL, "http://"), "/v1")))
+	release := make(chan struct{})
+	up.Set(gatewaytest.Reply{Text: `"It is deployed with make ship-billing."`, Wait: release, WaitAfter: 7})
+	clients := make([]*streamer, count)
+	for n := range clients {
+		if clients[n] = (&streamer{T: t, n: n}); n >= 8 { // a subject may send 100 requests a second
+			clients[n].token = clients[n%8].token
+			continue
+		}
+		clients[n].token = w.parsed(exitPassed, fmt.Sprintf("token new agent-%d --namespace team --scope model --json", n))["token"].(string)
+	}
+	served := w.serve()
+	go func() {
+		until(t, "all streams begin", func() bool { return len(up.Requests()) == count })
+		close(release)
+	}()
+	all(clients, func(c *streamer) {
+		turn, got, err := c.ask(served.Listen, c.path(), c.body(), func() {})
+		if err != nil || turn != "1" || !strings.Contains(got, c.end()) || !strings.Contains(got, "ship") {
+			t.Errorf("client %d: turn %s, %v, %s", c.n, turn, err, got)
+		}
+	})
+	if n := len(up.Requests()); n != count {
+		t.Errorf("the upstream got %d requests", n)
+	}
+}
