@@ -107,7 +107,7 @@ var imports = map[string][]string{
 	"core/run":            {"core", "core/codec", "core/journal", "core/jsontext", "core/table", "sdk"},
 	"core/table":          {"core", "core/jsontext", "sdk"},
 	"core/share":          {},
-	"core/store":          {"core", "core/journal", "core/jsontext", "core/run", "core/table", "sdk"},
+	"core/store":          {"core", "core/codec", "core/journal", "core/jsontext", "core/run", "core/table", "sdk"},
 	"core/store/mem":      {"core", "core/store"},
 	"core/store/pebble":   {"core", "core/jsontext", "core/store", "sdk"},
 	"core/store/postgres": {"core", "core/store", "sdk"},

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/codec"
 	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -95,6 +96,9 @@ func (e *Entry) exact(stream string, value []byte) error {
 	event, known := types()[e.Type]
 	if !known {
 		return broken(stream, e.Seq, fmt.Sprintf("there are no events of type %q", core.Cut(e.Type)))
+	}
+	if codec.DecodeExact(e.Data, reflect.New(event.of).Interface()) == nil {
+		return nil // it is faster, and stricter than what follows
 	}
 	for _, m := range jsontext.Members(e.Data) {
 		if !event.fields[m.Key] {
