@@ -17,7 +17,7 @@ func (i *Import) readGraph(from io.Reader) error {
 		if object == nil {
 			return nil
 		}
-		named, rest := split(object, "type", "name", "entityType", "observations", "from", "to", "relationType")
+		named, _ := split(object, "type", "name", "entityType", "observations", "from", "to", "relationType")
 		fields := map[string]string{}
 		for _, name := range []string{"type", "name", "entityType", "from", "to", "relationType"} {
 			var text string
@@ -29,8 +29,10 @@ func (i *Import) readGraph(from io.Reader) error {
 		}
 		switch {
 		case fields["type"] == "entity" && fields["name"] != "":
+			_, rest := split(object, "type", "name", "entityType", "observations")
 			return i.entity(at, fields["name"], fields["entityType"], named["observations"], rest)
 		case fields["type"] == "relation" && fields["from"] != "" && fields["to"] != "" && fields["relationType"] != "":
+			_, rest := split(object, "type", "from", "to", "relationType")
 			return i.take(&record{
 				at: at, title: fields["from"] + " " + fields["relationType"], text: fields["from"] + " " + fields["relationType"] + " " + fields["to"],
 				source: append([]jsontext.Member{member("type", "relation"), member("from", fields["from"]), member("to", fields["to"]), member("relationType", fields["relationType"])}, rest...),

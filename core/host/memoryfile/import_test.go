@@ -3,6 +3,7 @@ package memoryfile_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/memoryfile"
+	"github.com/reflectory/reflectory/core/jsontext"
 	"github.com/reflectory/reflectory/sdk"
 )
 
@@ -140,6 +143,58 @@ func TestImport_KeepsTheRestAsSource(t *testing.T) {
 				t.Errorf("metadata %s\nwant     %s", g.memories[0].Metadata, c.want)
 			}
 		})
+	}
+}
+
+// Nothing of a record is lost without a word: each value of random records, under known names and others, is in a memory, or the report
+// names its record.
+func TestImport_LosesNothingSilently(t *testing.T) {
+	names := strings.Fields("id content text memory title tags metadata namespace kind agent_id priority importance confidence occurred_at created_at timestamp date " +
+		"updated_at user_id run_id hash categories score type name entityType observations from to relationType note source relationship relation target destination")
+	r := rand.New(rand.NewPCG(7, 11))
+	for _, frame := range [][3]string{{"", "\n", ""}, {" ", "\n", ""}, {"[", ",", "]"}, {`{"relations":[`, ",", "]}"}} {
+		format := map[string]memoryfile.Format{"": memoryfile.JSONL, " ": memoryfile.MCPMemory}[frame[0]]
+		if format == "" {
+			format = memoryfile.Mem0
+		}
+		for range coretest.Heavy(2_000, 50_000) {
+			var records []string
+			marks := map[string]int{}
+			value := func(at int) string {
+				mark := fmt.Sprintf("mark%dx", len(marks))
+				marks[mark] = at
+				return []string{`"` + mark + `"`, `["` + mark + `"]`, `{"k":"` + mark + `"}`, `[{"k":["` + mark + `",1]},null]`}[max(0, r.IntN(8)-4)]
+			}
+			for at := range 3 {
+				members := []string{`"type":"entity"`, `"type":"relation"`, `"type":"other"`}[r.IntN(3):][:1]
+				used := map[string]bool{"type": true}
+				for range r.IntN(9) {
+					if name := names[r.IntN(len(names))]; !used[name] {
+						used[name] = true
+						members = append(members, fmt.Sprintf("%q:%s", name, value(at)))
+					}
+				}
+				records = append(records, "{"+strings.Join(members, ",")+"}")
+			}
+			var g got
+			text := frame[0] + strings.Join(records, frame[1]) + frame[2]
+			if err := g.into(format).Read(strings.NewReader(text)); err != nil {
+				t.Fatalf("%v in %s", err, text)
+			}
+			kept := ""
+			for _, m := range g.memories {
+				kept += string(jsontext.MustEncode(m))
+			}
+			for mark, at := range marks {
+				place := map[string]string{"": fmt.Sprintf("line %d", at+1), " ": fmt.Sprintf("line %d", at+1), "[": fmt.Sprintf("[%d]", at)}[frame[0]]
+				if place == "" {
+					place = fmt.Sprintf("relations[%d]", at)
+				}
+				if named := slices.ContainsFunc(g.left, func(l memoryfile.Left) bool { return strings.HasPrefix(l.At, place) }); !named && !strings.Contains(kept, mark) {
+					t.Fatalf("%s: %s of %s is lost\nof %s\nkept %s", format, mark, place, records[at], kept)
+				}
+			}
+		}
 	}
 }
 

@@ -117,6 +117,9 @@ func (i *Import) mem0Relation(at string, raw json.RawMessage) error {
 			i.leave(at, string(raw), "it has no %s", names[0])
 			return nil
 		}
+		if other := named[names[1]]; names[0] != names[1] && other != nil && textOf(other) != word {
+			i.leave(at, string(other), "it has a %s, and a %s too", names[0], names[1])
+		}
 		words = append(words, word)
 	}
 	return i.take(&record{
