@@ -22,7 +22,7 @@ RACE := -race $(ALONE:%=-gcflags=github.com/tetratelabs/wazero/internal/%=-race=
 # What is built and tested: the module of the sdk is not below ./... of the root's. And what else
 # is checked.
 ALL := ./... ./sdk/...
-CHECKED := $(ALL) ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
+CHECKED := $(ALL) ./.ci/clients/gosdk ./.ci/dist ./.ci/typecheck ./testdata/surfaces/...
 # How long each fuzz target runs in make fuzz.
 FUZZTIME ?= 60s
 # How long each load of make test-surfaces lasts.
@@ -221,7 +221,7 @@ test-judges: build
 	@.ci/judges
 	REFLECTORY_PROGRAM="$(CURDIR)/bin/reflectory" REFLECTORY_JUDGES="$(CURDIR)/.tools/judges" go test -count=1 -timeout 1h -v ./testdata/judges
 
-## test-clients: the clients in sdk/typescript and sdk/python with the built program and the packages of npm that they serve, and npm's clients of MCP
+## test-clients: the clients in sdk/typescript and sdk/python with the built program and the packages of npm that they serve, and npm's and Go's clients of MCP
 .PHONY: test-clients
 test-clients: build
 	@.ci/test-clients

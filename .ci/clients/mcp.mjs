@@ -1,5 +1,8 @@
-// About 30 calls as models send them, by each client of MCP that npm has: node mcp.mjs URL TOKEN.
+// About 30 calls as models send them, by each client of MCP that npm has, and by Go's: node mcp.mjs URL TOKEN.
+// GOSDK is the program of the folder gosdk.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
 
 const [base, token] = process.argv.slice(2);
 const headers = { Authorization: `Bearer ${token}` };
@@ -17,26 +20,52 @@ function ofError(error) { // some clients throw what a tool refuses, with its te
   return { failed: true, value };
 }
 
+/** A client of the official SDK, of either version. */
+async function official(Client, Transport) {
+  const client = new Client(info);
+  await client.connect(new Transport(url, { requestInit: { headers } }));
+  return {
+    names: (await client.listTools()).tools.map((t) => t.name),
+    call: async (name, args) => ofContent(await client.callTool({ name, arguments: args })),
+    close: () => client.close(),
+  };
+}
+
 const clients = {
   async "@modelcontextprotocol/sdk"() {
     const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
     const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
-    const client = new Client(info);
-    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
-    return {
-      names: (await client.listTools()).tools.map((t) => t.name),
-      call: async (name, args) => ofContent(await client.callTool({ name, arguments: args })),
-      close: () => client.close(),
-    };
+    return official(Client, StreamableHTTPClientTransport);
   },
   async "@modelcontextprotocol/client"() {
     const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
-    const client = new Client(info);
-    await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+    return official(Client, StreamableHTTPClientTransport);
+  },
+  async "github.com/modelcontextprotocol/go-sdk"() { // the program reads calls from us
+    const program = spawn(process.env.GOSDK, [String(url), token], { stdio: ["pipe", "pipe", "inherit"] });
+    const answers = createInterface({ input: program.stdout })[Symbol.asyncIterator]();
+    const next = async () => {
+      const { value, done } = await answers.next();
+      assert(!done, "the program with the Go SDK has ended");
+      return parsed(value);
+    };
     return {
-      names: (await client.listTools()).tools.map((t) => t.name),
-      call: async (name, args) => ofContent(await client.callTool({ name, arguments: args })),
-      close: () => client.close(),
+      names: await next(),
+      async call(name, args) {
+        program.stdin.write(JSON.stringify({ name, arguments: args }) + "\n");
+        return ofContent(await next());
+      },
+      close: () => program.stdin.end(),
+    };
+  },
+  async "mcp-use"() {
+    const { MCPClient } = await import("mcp-use/client");
+    const client = new MCPClient({ mcpServers: { reflectory: { url: String(url), headers } } });
+    const session = await client.createSession("reflectory");
+    return {
+      names: (await session.listTools()).map((t) => t.name),
+      call: async (name, args) => ofContent(await session.callTool(name, args)),
+      close: () => client.closeAllSessions(),
     };
   },
   async "@langchain/mcp-adapters"() {
