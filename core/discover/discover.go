@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/reflectory/reflectory/core"
@@ -93,19 +92,29 @@ func question(best []Ranked) string {
 	return "Which one do you mean: " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] + "?"
 }
 
-// WithCalls is the answer with what to call in the words of a surface, for an operation with its arguments.
+// WithCalls is the answer with what to call in the words of a surface, for an operation with its arguments. What the
+// surface has no call for is left out; if that was what fits, nothing is to be done there.
 func (a *Answer) WithCalls(call func(operation string, arguments map[string]any) string) any {
 	spelled := func(list []Ranked) []Ranked {
-		list = slices.Clone(list)
-		for i := range list {
-			list[i].Usage.Call = call(list[i].Usage.Operation, list[i].Usage.Arguments)
+		own := []Ranked{}
+		for _, r := range list {
+			if r.Usage.Call = call(r.Usage.Operation, r.Usage.Arguments); r.Usage.Call != "" {
+				own = append(own, r)
+			}
 		}
-		return list
+		return own
 	}
 	of := *a
 	of.Candidates, of.Nearest = spelled(a.Candidates), spelled(a.Nearest)
-	if a.Recommended != nil {
-		of.Recommended = &spelled([]Ranked{*a.Recommended})[0]
+	switch {
+	case a.Recommended != nil && (len(of.Candidates) == 0 || of.Candidates[0].Name != a.Recommended.Name):
+		blocked := NewAnswer(a.Intent, Low, of.Candidates)
+		blocked.Add = "the " + string(a.Recommended.Kind) + " " + a.Recommended.Name + " fits, and can't be called here; " + toAdd
+		return blocked
+	case a.Recommended != nil:
+		of.Recommended = &of.Candidates[0]
+	case a.ClarificationRequired && len(of.Candidates) < len(a.Candidates):
+		return NewAnswer(a.Intent, Medium, of.Candidates)
 	}
 	return &of
 }

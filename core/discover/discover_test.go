@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,22 +91,49 @@ func TestFailureRate(t *testing.T) {
 	}
 }
 
-// TestAnswer_SpellsItsCalls for a surface, and stays as it was.
+// TestAnswer_SpellsItsCalls: what a surface has no call for isn't in its answer, and the recommendation isn't replaced by
+// something else.
 func TestAnswer_SpellsItsCalls(t *testing.T) {
-	best := []Ranked{{Name: "a", Usage: Usage{Operation: "memory_recall", Arguments: map[string]any{"query": "<query>"}}}, {Name: "b", Usage: Usage{Operation: "x"}}}
+	ranked := func(name string) Ranked {
+		return Ranked{Kind: Tool, Name: name, Usage: Usage{Operation: name, Arguments: map[string]any{"query": "<query>"}}}
+	}
 	spell := func(operation string, arguments map[string]any) string {
-		if operation == "x" {
+		if operation == "none" {
 			return ""
 		}
 		return fmt.Sprint(operation, arguments)
 	}
-	for _, confidence := range []string{High, Medium, Low} {
-		a := NewAnswer("i", confidence, best)
+	for _, c := range []struct {
+		confidence string
+		best       []Ranked
+		want       string
+	}{
+		{High, []Ranked{ranked("a"), ranked("b"), ranked("none")}, "high a [a b] []"},
+		{High, []Ranked{ranked("none"), ranked("a")}, "low  [] [a]"},
+		{High, []Ranked{ranked("none")}, "low  [] []"},
+		{Medium, []Ranked{ranked("none"), ranked("a"), ranked("b")}, "medium  [a b] []"},
+		{Medium, []Ranked{ranked("none")}, "low  [] []"},
+		{Low, []Ranked{ranked("none"), ranked("a")}, "low  [] [a]"},
+	} {
+		a := NewAnswer("i", c.confidence, c.best)
 		spoken := a.WithCalls(spell).(*Answer)
-		list := append(slices.Clone(spoken.Candidates), spoken.Nearest...)
-		if len(list) != 2 || list[0].Usage.Call != "memory_recallmap[query:<query>]" || list[1].Usage.Call != "" || (confidence == High) != (spoken.Recommended != nil) ||
-			spoken.Recommended != nil && spoken.Recommended.Usage.Call == "" || best[0].Usage.Call != "" {
-			t.Errorf("%s: %+v, before %+v", confidence, spoken, a)
+		recommended := ""
+		if spoken.Recommended != nil {
+			recommended = spoken.Recommended.Name
+		}
+		names := func(list []Ranked) (names []string) {
+			for _, r := range list {
+				if names = append(names, r.Name); r.Usage.Call != r.Name+"map[query:<query>]" {
+					t.Errorf("%s is called by %q", r.Name, r.Usage.Call)
+				}
+			}
+			return names
+		}
+		if got := fmt.Sprintln(spoken.Confidence, recommended, names(spoken.Candidates), names(spoken.Nearest)); got != c.want+"\n" || strings.Contains(spoken.Question, "none") {
+			t.Errorf("%s of %v is %s%s; want %s", c.confidence, names(nil), got, spoken.Question, c.want)
+		}
+		if c.best[0].Usage.Call != "" {
+			t.Error("the answer itself is changed")
 		}
 	}
 }

@@ -252,6 +252,18 @@ func isCleanPath(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && path != "/"
 }
 
+// phraseForm is a name and what is said when it is meant.
+const phraseForm = `^[^,:\s]{1,200}: +[^,\s][^,]{0,499}$`
+
+var phrase = core.Pattern(phraseForm)
+
+func checkPhrase(value string) *fault {
+	if !phrase().MatchString(value) {
+		return &fault{says: "isn't NAME: PHRASE", hint: "write the name of an operation, a plugin or a workflow, a colon, and up to 500 characters without a comma, such as memory_recall: look into the notebook"}
+	}
+	return nil
+}
+
 func checkVariable(value string) *fault {
 	if !variableForm().MatchString(value) || strings.HasPrefix(strings.ToUpper(value), "REFLECTORY_") {
 		return &fault{says: "isn't the name of a variable that programs may get", hint: "name a variable, such as GOFLAGS; this program keeps its own, which begin with REFLECTORY_"}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reflectory/reflectory/core/access"
@@ -33,6 +34,8 @@ type Config struct {
 	// What passes of housekeeping do.
 	DreamDates, DreamMerges, DreamConflicts, DreamArchival, DreamKeepPhrase, DreamRanges Setting
 	DreamStrategy, DreamStale, DreamStaleAfter, DreamStaleBelow, DreamDecay, DreamJudge  Setting
+	// What is found by other words.
+	DiscoverPhrases Setting
 	// How memories are ranked, stored and kept.
 	RecallDepthBoost, Durability, KeepDecisions, KeepRuns, LockWait Setting
 	// Which database is the store, "" for the one in the data folder, and the file with the
@@ -140,6 +143,16 @@ func (c *Config) Grants() []access.Grant { return slices.Clone(c.typed.grants) }
 
 // OIDCScopeList are the scopes that a browser's login asks the issuer for, from OIDCScopes.
 func (c *Config) OIDCScopeList() []string { return list(c.OIDCScopes.Value) }
+
+// Phrases are what people say when they mean something, by its name, from DiscoverPhrases.
+func (c *Config) Phrases() map[string][]string {
+	said := map[string][]string{}
+	for _, item := range list(c.DiscoverPhrases.Value) {
+		name, phrase, _ := strings.Cut(item, ": ")
+		said[name] = append(said[name], strings.TrimSpace(phrase))
+	}
+	return said
+}
 
 // DepthBoost is the factor of reflections in recalls, from RecallDepthBoost.
 func (c *Config) DepthBoost() float64 { return c.typed.depthBoost }

@@ -63,6 +63,7 @@ func groupDocs() map[string]string {
 		"oidc":                 "who says to a server who asks, besides its own tokens",
 		"settings.summaries":   "what summarizes what is promoted, and the oldest turns of sessions",
 		"settings.reflection":  "what makes insights of what was observed",
+		"settings.discover":    "what discover finds",
 		"settings.recall":      "how recalls rank memories",
 		"settings.dream":       "what passes of housekeeping do",
 	}

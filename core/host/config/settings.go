@@ -289,6 +289,10 @@ func keyEnvSchema() schema { return schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]{0,
 func stored() []Definition {
 	return []Definition{
 		{
+			Name: "discover_phrases", Key: "settings.discover.phrases",
+			Doc:   "what people here say when they mean an operation, a plugin or a workflow, so that discover finds it: each NAME: PHRASE, without commas",
+			field: func(c *Config) *Setting { return &c.DiscoverPhrases }, kind: texts, check: checkPhrase, schema: schema{"pattern": phraseForm},
+		}, {
 			Name: "recall_depth_boost", Key: "settings.recall.depth_boost", Variable: "REFLECTORY_RECALL_DEPTH_BOOST",
 			Default: strconv.FormatFloat(search.DefaultDepthBoost, 'g', -1, 64),
 			Doc:     "factor for the scores of reflections in recalls, above 0 and up to " + strconv.Itoa(maxDepthBoost) + "; with 1 they rank like other memories",

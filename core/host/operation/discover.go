@@ -60,7 +60,12 @@ func discoverDo(ctx context.Context, c *Call, in *Discover) (answer *discover.An
 	err = c.withSet(func(set *install.Set) error {
 		key := core.Digest(jsontext.MustEncode([]any{in.Intent, in.Namespace, c.caller.Subject, c.caller.Scopes, c.caller.Namespaces, locked(set)}))
 		ranked, err := c.Host.Discoveries.Rank(ctx, key, in.Intent, moreRanked, func(ctx context.Context) ([]discover.Candidate, error) {
-			return candidates(ctx, c, set)
+			list, err := candidates(ctx, c, set)
+			own := c.Host.Config.Settings.Phrases()
+			for i := range list {
+				list[i].Examples = slices.Concat(list[i].Examples, own[list[i].Name])
+			}
+			return list, err
 		})
 		if err == nil {
 			best, err = usable(ctx, c, set, in.Namespace, ranked)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/discover"
+	"github.com/reflectory/reflectory/core/host/config"
 	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/plugin/install"
@@ -63,6 +64,23 @@ func TestDiscover_OnlyWhatTheCallerMayUse(t *testing.T) {
 	}
 	_, err = w.Do(stranger(), "discover", &operation.Discover{Intent: intent, Namespace: here})
 	w.Refused(err, sdk.Denied, "namespace_denied")
+}
+
+// TestDiscover_ByTheOperatorsPhrases: what people here say finds what the operator says they mean.
+func TestDiscover_ByTheOperatorsPhrases(t *testing.T) {
+	w := operationtest.New(t)
+	const intent = "look into the grimoire"
+	if a := found(w, core.Operator(""), intent); a.Recommended != nil {
+		t.Errorf("before, it is answered %+v", a.Recommended)
+	}
+	w.File("reflectory.yaml", "settings: {discover: {phrases: ['memory_recall: look into the grimoire', 'nobody: do nothing']}}\n")
+	settings, err := config.Load(config.Sources{Folder: w.Folder, Flags: w.Flags(), Getenv: func(string) string { return "" }})
+	w.Must(err)
+	w.Config.Settings = settings
+	w.Reopen()
+	if a := found(w, core.Operator(""), intent); a.Recommended == nil || a.Recommended.Name != "memory_recall" || a.Recommended.Score != 1 {
+		t.Errorf("it is answered %+v", a)
+	}
 }
 
 // TestDiscover_WorkflowsThatRan: a workflow is found by its description and examples, by

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/reflectory/reflectory/core/discover"
 	"github.com/reflectory/reflectory/core/host/operation"
-	"github.com/reflectory/reflectory/sdk"
 )
 
 func discoverCommand(a *App) *cobra.Command {
@@ -65,13 +65,31 @@ func commandFor(root *cobra.Command, operation string, arguments map[string]any)
 		if name == "" || commandOf(root, name) == nil {
 			continue
 		}
-		var args sdk.Args
-		for _, field := range slices.Sorted(maps.Keys(arguments)) {
-			args = append(args, sdk.Arg{Name: field})
-		}
-		return commandLine(root, &sdk.Action{Verb: name, Args: args})
+		return commandTemplate(commandOf(root, name), "reflectory "+name, arguments)
 	}
 	return ""
+}
+
+// commandTemplate is a command with its operands, as its usage has them, and with the flags that take arguments. An
+// argument for which it has neither is in the file or the text that it reads.
+func commandTemplate(c *cobra.Command, line string, arguments map[string]any) string {
+	words := []string{line}
+	for _, operand := range operands(c) {
+		if !strings.HasPrefix(operand, "[") {
+			words = append(words, operand)
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(arguments)) {
+		f := flagFor(c, field)
+		if positional(c, field) != "" || f == nil {
+			continue
+		}
+		called, _ := pflag.UnquoteUsage(f)
+		if words = append(words, "--"+f.Name); called != "" { // a switch has no value
+			words = append(words, strings.ToUpper(called))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // commandsOf are the commands of operations that have other names.

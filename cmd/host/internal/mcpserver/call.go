@@ -314,6 +314,9 @@ func (t *tool) callText(action string, given sdk.Args) string {
 		if t.row.byID {
 			name = action
 		}
+		if filled, is := arg.Value.(string); is && strings.HasPrefix(filled, "<") && slices.Contains(rare()[t.row.name], name) {
+			continue // nobody could know what to fill in
+		}
 		if arg.Value != nil && slices.Contains(t.fields, name) {
 			args = append(args, jsontext.Member{Key: name, Value: jsontext.MustEncode(arg.Value)})
 		}

@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/coretest"
+	"github.com/reflectory/reflectory/core/discover"
+	"github.com/reflectory/reflectory/core/host/operation"
 	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 	"github.com/reflectory/reflectory/core/inject/tokenizer"
 	"github.com/reflectory/reflectory/core/jsontext"
@@ -225,7 +226,7 @@ func TestTools_AnswerAsOperationsDo(t *testing.T) {
 					continue
 				}
 				asked[c.Operation] = true
-				if length([]byte(want)) <= maxResult && spokenCalls.ReplaceAllString(got.text, "") != want {
+				if want := spokenHere(t, s, c.Operation, want); length([]byte(want)) <= maxResult && got.text != want {
 					t.Errorf("over %s:\n%s\n%s", way, got.text, want)
 				}
 				if !equalJSON(t, got.structured, got.text) {
@@ -294,30 +295,61 @@ func mayBe(t *testing.T, s *Server, name, text string) {
 	}
 }
 
-// TestDiscover_NamesTools that the caller has, and nothing for the others.
+// TestDiscover_NamesTools: whatever is asked, each tool that an answer names is the caller's, and takes the
+// arguments that the answer writes.
 func TestDiscover_NamesTools(t *testing.T) {
 	session := overHTTP(t, newServerOf(t, operationtest.New(t)), All, core.Operator("tester"))
-	for intent, want := range map[string]string{"find memories about a topic": `call retrieve with {`, "store a memory of observation": `call observe with {`} {
-		var calls []string
+	listed, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := map[string]map[string]any{}
+	for _, tool := range listed.Tools {
+		args[tool.Name], _ = tool.InputSchema.(map[string]any)["properties"].(map[string]any)
+	}
+	named := 0
+	for _, intent := range coretest.Intents(t, "../../../../core/host/operation/testdata/intents.txt") {
+		type ranked struct {
+			Usage struct{ Call string } `json:"usage_template"`
+		}
 		var answer struct {
-			Candidates, Nearest []struct {
-				Name  string
-				Usage struct{ Call string } `json:"usage_template"`
-			}
+			Recommended         *ranked
+			Candidates, Nearest []ranked
 		}
 		if err := json.Unmarshal([]byte(call(t, session, "discover", map[string]any{"intent": intent}).text), &answer); err != nil {
 			t.Fatal(err)
 		}
+		if answer.Recommended != nil {
+			answer.Candidates = append(answer.Candidates, *answer.Recommended)
+		}
 		for _, r := range append(answer.Candidates, answer.Nearest...) {
-			if calls = append(calls, r.Usage.Call); r.Usage.Call != "" && !strings.HasPrefix(r.Usage.Call, "call ") {
-				t.Errorf("%s: %s is called by %q", intent, r.Name, r.Usage.Call)
+			name, text, _ := strings.Cut(strings.TrimPrefix(r.Usage.Call, "call "), " with ")
+			var given map[string]any
+			if err := json.Unmarshal([]byte(text), &given); err != nil || args[name] == nil {
+				t.Errorf("%s: %q: %v", intent, r.Usage.Call, err)
 			}
+			for arg := range given {
+				if args[name][arg] == nil {
+					t.Errorf("%s: %q has no argument %s", intent, r.Usage.Call, arg)
+				}
+			}
+			named++
 		}
-		if !slices.ContainsFunc(calls, func(call string) bool { return strings.HasPrefix(call, want) }) {
-			t.Errorf("%s: %q", intent, calls)
-		}
+	}
+	if named < 40 {
+		t.Errorf("only %d calls are named", named)
 	}
 }
 
-// spokenCalls are the words of the tools for what a result recommends.
-var spokenCalls = regexp.MustCompile(`,"call":"(\\.|[^"\\])*"`)
+// spokenHere is what an operation answers, in the words of the tools.
+func spokenHere(t *testing.T, s *Server, name, answer string) string {
+	t.Helper()
+	var a discover.Answer
+	if name != "discover" || json.Unmarshal([]byte(answer), &a) != nil || a.Intent == "" {
+		return answer
+	}
+	in := setOf(All, core.Operator(operationtest.Agent))
+	return string(jsontext.MustEncode(a.WithCalls(func(name string, arguments map[string]any) string {
+		return s.callOf(in, name, operation.CallArgs(arguments))
+	})))
+}
