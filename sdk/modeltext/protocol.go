@@ -32,8 +32,20 @@ func (p Protocol) decode(data []byte) (*piece, error) {
 	case OllamaChat:
 		return decodeOllama(data)
 	}
-	var all piece
-	return &all, unmarshal(data, &all)
+	var all struct {
+		piece
+		// Of Groq's streams the last piece has the usage, or why the reply ended early, here.
+		Groq struct {
+			Usage counted         `json:"usage"`
+			Error json.RawMessage `json:"error"`
+		} `json:"x_groq"`
+	}
+	err := unmarshal(data, &all)
+	all.Usage.latest(all.Groq.Usage)
+	if present(all.Groq.Error) && !present(all.Error) {
+		all.Error = all.Groq.Error
+	}
+	return &all.piece, err
 }
 
 // EndsWithReason reports whether a stream of the protocol always ends with a finish reason, so

@@ -3,8 +3,10 @@ package llmtest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Fault is a reply that is no answer, of a suite such as testdata/endpoints/faults.txt, which describes the form.
@@ -21,40 +23,78 @@ type Fault struct {
 
 // Faults reads a suite.
 func Faults(text string) (list []Fault, err error) {
+	err = sections(text, func(name, body string, fields map[string]string, reply Reply) error {
+		f := Fault{Name: name, Then: fields["then"], Says: fields["says"], body: body, reply: reply}
+		if f.Then == "" {
+			return fmt.Errorf("%s: what comes of it is missing", name)
+		}
+		list = append(list, f)
+		return nil
+	}, "then", "says")
+	return list, err
+}
+
+// Shape is an answer in the shape that an endpoint documents, of a set such as testdata/endpoints/shapes.txt, which
+// describes the form.
+type Shape struct {
+	Name, Path, Gives, Thought string
+	// In and Out are the tokens; 0 if it counts none.
+	In, Out int64
+	Reply   Reply
+}
+
+// Shapes reads a set. Each has its source, and when that was read.
+func Shapes(text string) (list []Shape, err error) {
+	err = sections(text, func(name, body string, fields map[string]string, reply Reply) error {
+		s := Shape{Name: name, Path: fields["path"], Gives: fields["gives"], Thought: fields["thought"], Reply: reply}
+		s.Reply.Body = body
+		if _, err := time.Parse(time.DateOnly, fields["read"]); err != nil || !strings.HasPrefix(fields["source"], "https://") {
+			return fmt.Errorf("%s: its source or the date is missing: %w", name, err)
+		}
+		if usage := fields["usage"]; usage != "" {
+			if _, err := fmt.Sscan(usage, &s.In, &s.Out); err != nil {
+				return fmt.Errorf("%s: usage: %w", name, err)
+			}
+		}
+		list = append(list, s)
+		return nil
+	}, "source", "read", "path", "gives", "thought", "usage")
+	return list, err
+}
+
+// sections reads the parts of a set: each has a name, fields of these names, headers, and a body.
+func sections(text string, each func(name, body string, fields map[string]string, reply Reply) error, names ...string) (err error) {
 	for i, part := range strings.Split("\n"+text, "\n== ") {
-		if i == 0 { // what the suite is
+		if i == 0 { // what the set is
 			continue
 		}
 		head, body, _ := strings.Cut(part+"\n", "\n\n")
-		name, fields, _ := strings.Cut(head, "\n")
-		f := Fault{Name: strings.TrimSpace(name), body: strings.TrimRight(body, "\n"), reply: Body(http.StatusOK, "application/json", "")}
-		for line := range strings.Lines(fields) {
+		name, lines, _ := strings.Cut(head, "\n")
+		if body = strings.TrimRight(body, "\n"); strings.Contains("\n"+body, "\ndata: ") { // the last event ends too
+			body += "\n\n"
+		}
+		fields, reply := map[string]string{}, Body(http.StatusOK, "application/json", "")
+		for line := range strings.Lines(lines) {
 			key, value, is := strings.Cut(strings.TrimSpace(line), ": ")
-			switch key {
-			case "then":
-				f.Then = value
-			case "says":
-				f.Says = value
-			case "status":
-				f.reply.Code, err = strconv.Atoi(value)
-			case "cut":
-				f.reply.Cut = value == "true"
+			switch {
+			case slices.Contains(names, key):
+				fields[key] = value
+			case key == "status":
+				reply.Code, err = strconv.Atoi(value)
+			case key == "cut":
+				reply.Cut = value == "true"
 			default:
-				f.reply = f.reply.Header(key, value)
+				reply = reply.Header(key, value)
 			}
 			if !is || err != nil {
-				return nil, fmt.Errorf("fault %s: the line %q is no field: %w", f.Name, line, err)
+				return fmt.Errorf("%s: the line %q is no field: %w", name, line, err)
 			}
 		}
-		if f.Name == "" || f.Then == "" {
-			return nil, fmt.Errorf("fault %d (%s) lacks its name or what comes of it", i, f.Name)
+		if err := each(strings.TrimSpace(name), body, fields, reply); err != nil {
+			return err
 		}
-		if strings.HasPrefix(f.body, "data: ") { // the last event ends too
-			f.body += "\n\n"
-		}
-		list = append(list, f)
 	}
-	return list, nil
+	return nil
 }
 
 // Quotes reports whether the reply quotes what the client sent.
