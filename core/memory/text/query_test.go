@@ -69,7 +69,7 @@ func slowTop(x *text.Index, q *text.Query, documents, k int, keep func(uint32) b
 // TestQuery_FindsWhatIsMisspelled: each word that differs from one of a document by a letter, which is one more, one less, another
 // one, or two that changed places, and no word that differs by two letters far apart.
 func TestQuery_FindsWhatIsMisspelled(t *testing.T) {
-	letters := []rune("éqю")
+	const letters = "éqю"
 	for _, word := range []string{"qwfpgj", "ščřžďť", "привет", "qwfp"} {
 		x := index("unrelated", word, "zzzz", "qqqqqqqqqq")
 		found := func(query string) bool {
