@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -208,7 +209,13 @@ func (l *lives) compare(t *testing.T, engines []*governed) {
 			}
 		}
 	}
-	if diff := cmp.Diff(dump(t, engines[0].store), dump(t, engines[1].store)); diff != "" {
+	var kept [2]map[string]string
+	for i, g := range engines {
+		kept[i] = dump(t, g.store)
+		// What is kept of the index follows from the memories, and is written when there is time.
+		maps.DeleteFunc(kept[i], func(key, _ string) bool { return strings.HasPrefix(key, "memory-index") })
+	}
+	if diff := cmp.Diff(kept[0], kept[1]); diff != "" {
 		t.Errorf("the engines differ (-mem +pebble):\n%s", diff)
 	}
 }
