@@ -201,6 +201,10 @@ func (c *checker) Evaluate(ctx context.Context, _ *sdk.EvaluateRequest) (*sdk.Ev
 	return resp, nil
 }
 
+// fitScore is what a reply that fits its schema scores at least, where an evaluator judges it further: one that
+// breaks the schema then scores 0, so that it's never the best.
+const fitScore = .01
+
 // reject adds findings to a verdict.
 func reject(resp *sdk.EvaluateResponse, score float64, findings ...sdk.Finding) {
 	v := &resp.Verdict
@@ -278,7 +282,11 @@ func (c *checker) value(ctx context.Context, resp *sdk.EvaluateResponse, at, val
 	for i := range found.Errors {
 		found.Errors[i].Path = at + found.Errors[i].Path
 	}
-	reject(resp, found.Score, found.Errors...)
+	score := found.Score
+	if c.model.Check.Evaluator != nil {
+		score = 0
+	}
+	reject(resp, score, found.Errors...)
 	return nil
 }
 
@@ -300,12 +308,12 @@ func (c *checker) evaluator(ctx context.Context, reply *Reply, resp *sdk.Evaluat
 		valid := found.Valid
 		c.first = &valid
 	}
-	if resp.Verdict.Score = found.Score; found.Usage != nil {
+	if resp.Verdict.Score = max(found.Score, fitScore); found.Usage != nil {
 		resp.Usage = *found.Usage
 	}
 	resp.Verdict.Feedback, resp.Verdict.Children = found.Feedback, found.Children
 	if !found.Valid {
-		reject(resp, found.Score, found.Errors...)
+		reject(resp, resp.Verdict.Score, found.Errors...)
 	}
 	return nil
 }

@@ -115,6 +115,7 @@ func TestServe_Verdicts(t *testing.T) {
 		{"down after a wrong reply", gateway.Check{ResponseFormat: true}, gateway.Request{Schema: contact}, []any{text(better), down}, "failed; score=0.80", 1, 1, "", core.StatusExhausted},
 		{"down after a wrong reply, raised", gateway.Check{ResponseFormat: true, OnFailure: loop.Raise}, gateway.Request{Schema: contact}, []any{text(better), down}, "failed; score=0.80", 1, 1, "reply_rejected", core.StatusRaised},
 		{"an evaluator", gateway.Check{Evaluator: word}, gateway.Request{}, []any{text("no"), text("yes, please")}, "passed", 2, 2, "", core.StatusPassed},
+		{"the evaluator rejects one that fits", gateway.Check{ResponseFormat: true, Evaluator: word}, gateway.Request{Schema: contact}, []any{text(better), text(`{"name":"Ann","age":1}`), text(better)}, "failed; score=0.80", 2, 3, "", core.StatusExhausted},
 		{"an evaluator and a call", gateway.Check{Evaluator: word}, gateway.Request{}, []any{calls(gateway.Call{Name: "b"})}, "passed", 1, 1, "", core.StatusPassed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
