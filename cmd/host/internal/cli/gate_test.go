@@ -112,7 +112,7 @@ func TestAnOperatorsPoliciesDecideWithinTheEngine(t *testing.T) {
 	} {
 		w.policy("gate/a.yaml", `rule: {id: mine, match: [{output: '{"verdict": "`+verdict+`", "confidence": 1.0}'}]}`)
 		out, _ = w.line(exitPassed, "", "gate run m --dry-run --json")
-		wantIn(t, out, `"verdict": "retain"`, `"intended": "`+verdict+`"`, "it would be "+verdict+", but "+lacks+`"`, `"rule": "mine"`)
+		wantIn(t, out, `"verdict": "retain"`, `"intended": "`+verdict+`"`, verdict+" needs more: "+lacks+`"`, `"rule": "mine"`)
 	}
 	w.policy("gate/a.yaml", `rule: {match: [{output: '{"verdict": "delete", "confidence": 1.0}'}]}`)
 	_, stderr := w.line(exitFailure, "", "gate run m")

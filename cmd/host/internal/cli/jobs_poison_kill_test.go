@@ -43,6 +43,10 @@ func (p *poisoned) again() {
 		defer close(gone)
 		_ = cmd.Wait()
 	}()
+	p.t.Cleanup(func() { // before serve's own, which waits for it again
+		_ = cmd.Process.Kill()
+		<-gone
+	})
 }
 
 // kill ends the server, if it hasn't been ended, and starts the next one.

@@ -95,6 +95,7 @@ func purposes() map[string][]string {
 		"docs/agents.md my-editor":              turn,
 		"docs/agents.md my-agent":               turn,
 		"docs/gateway.md agent":                 {}, // the gateway alone, which isn't an operation's path
+		"docs/your-agent.md agent":              {},
 		"deploy/compose.yml team":               work,
 		"deploy/kubernetes.yml team":            work,
 	}
