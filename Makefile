@@ -284,8 +284,7 @@ scale: deps
 	REFLECTORY_TEST_DATABASE=1 REFLECTORY_STRESS=$(SESSION_STRESS) go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestSession_Parallel' ./core/host/operation
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 30m -tags "$(TAGS)" -run 'Shared' -v ./core/host | grep -vE '^=== '
 	REFLECTORY_STRESS=1 go test -count=1 -timeout 60m -tags "$(TAGS)" -run '^TestHosts_' -v ./cmd/host/internal/cli | grep -vE '^=== '
-	@mkdir -p bin && .ci/benchmarks --machine >bin/scale.txt
-	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)' | tee -a bin/scale.txt
+	go test -count=1 -timeout 30m -tags "$(TAGS) bench" -run '^TestFigures' -v ./core/store/postgres | grep -E '^(figure|ok|FAIL|---)'
 
 ## fuzz: run every fuzz target for FUZZTIME
 .PHONY: fuzz
@@ -364,12 +363,11 @@ bench-peers:
 	@mkdir -p bin && .ci/benchmarks --machine >bin/peers.txt
 	cd testdata/peers && GOWORK=off go test -count=1 -timeout 30m -run '^Test(Peers|PolicyPeers)' -v . | tee -a ../../bin/peers.txt
 
-## benchmarks: put what make bench, bench-peers and scale measured into BENCHMARKS.md
+## benchmarks: put what make bench and make bench-peers measured into BENCHMARKS.md
 .PHONY: benchmarks
 benchmarks:
 	@test ! -e bin/bench.txt || .ci/benchmarks 'make bench' bin/bench.txt
 	@test ! -e bin/peers.txt || .ci/benchmarks 'make bench-peers' bin/peers.txt
-	@test ! -e bin/scale.txt || .ci/benchmarks 'make scale' bin/scale.txt
 
 ## generate: make the generated code again
 .PHONY: generate
