@@ -40,11 +40,11 @@ func helpOf(m *core.Memory, effect *core.Effect, g *core.Governance) *Help {
 	case core.EffectHelps:
 		h.Answer, text = HelpShown, "Turns succeed more often with it than without it: "+between(effect)
 	case core.EffectNone:
-		h.Answer, text = HelpNone, "Turns don't succeed more often with it than without it: "+between(effect)
+		h.Answer, text = HelpNone, "It does harm, or at best nothing. Turns don't succeed more often with it than without it: "+between(effect)
 	case core.EffectUndecided:
 		text = "Turns were made without it until that had cost too much, and they don't show whether it helps: " + between(effect)
 		if h.Cost <= h.Budget {
-			h.Answer, text = HelpNone, fmt.Sprintf("No difference could be shown in %d turns, so it most likely makes little or none: %s", effect.With+effect.Without, between(effect))
+			h.Answer, text = HelpNone, fmt.Sprintf("It only rides along. No difference could be shown in %d turns, so it most likely makes little or none: %s", effect.With+effect.Without, between(effect))
 		}
 	default:
 		text = "Some turns are made without it to find out, and they are too few to tell"

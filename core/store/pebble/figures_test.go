@@ -88,7 +88,7 @@ func aloneFigures(t *testing.T) {
 			theirs = append(theirs, time.Since(middle)/(64*calls))
 		}
 	}
-	coretest.Ratio("commits at 64 writers over those of Pebble alone", ours, theirs, 0).Print(os.Stdout)
+	coretest.Ratio("commits at 64 writers over Pebble's alone", ours, theirs, 0).Print(os.Stdout)
 }
 
 // pebbleAlone writes what putRecord does, without a transaction.

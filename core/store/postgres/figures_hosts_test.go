@@ -76,7 +76,7 @@ func TestFiguresHosts(t *testing.T) {
 	for _, f := range []struct {
 		name, key string
 		target    float64
-	}{{"16 writers in one namespace over 16 in their own", "namespace", 0.5}, {"16 writers of four hosts over those of one", "hosts", 0.9}} {
+	}{{"16 writers in one namespace over 16 in their own", "namespace", 0.5}, {"16 writers of four hosts over one host's", "hosts", 0.9}} {
 		coretest.Figure{
 			Name: "PostgreSQL: observes of " + f.name, Value: rate(f.key) / rate("namespaces"), Unit: "×", Target: f.target, AtLeast: true,
 			Note: fmt.Sprintf("%.0f over %.0f a second", rate(f.key), rate("namespaces")),

@@ -226,7 +226,7 @@ func faultyEndpoint(t *testing.T, c *modelCaller, faults int) *faultsOf {
 	return w
 }
 
-// TestEndpointFaults_AreNoAnswers: whoever asks a model, no fault of the suite is an answer or is kept as one. What may
+// TestEndpointFaults_AreNoAnswers: for every caller of a model, no fault of the suite is an answer or is kept as one. What may
 // pass is asked for again, and nothing else is: no reply is paid for twice. What was wrong is reported with what came.
 func TestEndpointFaults_AreNoAnswers(t *testing.T) {
 	coretest.Long(t)

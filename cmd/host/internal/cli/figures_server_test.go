@@ -132,7 +132,7 @@ func TestFiguresIdle(t *testing.T) {
 	_, metrics := s.get("/metrics")
 	for _, f := range []coretest.Figure{
 		{Name: "an idle server's memory", Value: metric(t, metrics, "process_resident_memory_bytes") / 1e6, Unit: "MB", Target: 80},
-		{Name: "an idle server's goroutines", Value: metric(t, metrics, "go_goroutines"), Target: 40, Note: "with those of the request that asks"},
+		{Name: "an idle server's goroutines", Value: metric(t, metrics, "go_goroutines"), Target: 40, Note: "the asking request's own included"},
 		{Name: "an idle server's disk writes a minute", Value: float64(written) / pageBytes / idleTime.Minutes(), Target: 1, Note: "pages of 4 KiB"},
 	} {
 		f.Print(os.Stdout)

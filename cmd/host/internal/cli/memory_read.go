@@ -252,7 +252,7 @@ links, the decisions of the gate, and what happened to it, from the journal of i
 }
 
 // helpAnswers are the answers to whether a memory helps.
-var helpAnswers = map[string]string{memory.HelpShown: "Yes", memory.HelpNone: "No, it only rides along", memory.HelpUnknown: "Can't tell yet"}
+var helpAnswers = map[string]string{memory.HelpShown: "Yes", memory.HelpNone: "No", memory.HelpUnknown: "Can't tell yet"}
 
 func printMemoryWhy(out *output, e *memory.Explanation) error {
 	out.lines("           ", "memory     %s\nnamespace  %s\nstate      %s, at turn %d\n", e.ID, term.Clean(e.Namespace), e.State, e.Turn)

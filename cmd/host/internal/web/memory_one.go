@@ -116,7 +116,7 @@ func stateChart(e *memory.Explanation) *chart.Chart {
 
 // helpTags are the answers to whether a memory helps.
 var helpTags = map[string]tag{
-	memory.HelpShown: {Text: "helps", Class: "ok"}, memory.HelpNone: {Text: "only rides along", Class: "warn"}, memory.HelpUnknown: {Text: "can’t tell yet"},
+	memory.HelpShown: {Text: "helps", Class: "ok"}, memory.HelpNone: {Text: "doesn’t help", Class: "warn"}, memory.HelpUnknown: {Text: "can’t tell yet"},
 }
 
 // lifeStep is an event in a memory's life.
