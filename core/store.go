@@ -70,14 +70,20 @@ type Tx interface {
 	Delete(key []byte) error
 }
 
-// Reads are keys and prefixes that a function is about to read.
-type Reads struct{ Keys, Prefixes [][]byte }
+// Reads are keys and prefixes that a function is about to read, and ranges that it is about to scan.
+type Reads struct {
+	Keys, Prefixes [][]byte
+	Ranges         []Range
+}
+
+// Range is the keys from <= key < to, as in [Reader].Scan.
+type Range struct{ From, To []byte }
 
 // ReaderWithPrefetch is a [Reader] of a store that is far away.
 type ReaderWithPrefetch interface {
 	Reader
-	// Prefetch reads all of it in one round trip, and keeps it for the reader's Get and
-	// Scan. It changes no result.
+	// Prefetch reads all of it in one round trip, but for what an earlier one read, and keeps it for
+	// the reader's Get and Scan. It changes no result.
 	Prefetch(Reads) error
 }
 
@@ -88,7 +94,7 @@ func Prefetch(r Reader, next func() Reads) error {
 	if !ok {
 		return nil
 	}
-	if reads := next(); len(reads.Keys)+len(reads.Prefixes) > 0 {
+	if reads := next(); len(reads.Keys)+len(reads.Prefixes)+len(reads.Ranges) > 0 {
 		return far.Prefetch(reads)
 	}
 	return nil

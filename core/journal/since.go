@@ -43,3 +43,9 @@ func Since(r core.Reader, stream string, after uint64, fn func(Entry) error) (He
 
 // IsGone reports whether an error means that the entries after a number don't exist.
 func IsGone(err error) bool { return sdk.ReasonOf(err) == goneReason }
+
+// SinceAhead adds to reads what [Since] reads.
+func SinceAhead(reads *core.Reads, stream string, after uint64) {
+	reads.Keys = append(reads.Keys, headKey(stream))
+	reads.Ranges = append(reads.Ranges, core.Range{From: eventKey(stream, after+1), To: eventsEnd(stream)})
+}

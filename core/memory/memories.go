@@ -135,6 +135,7 @@ type base struct {
 	options Options
 	records *record.Records
 	turns   *turn.Turns
+	source  feed.MemorySource // of the index
 	// index, knowledge and archive are the indices of recall. The archive's is loaded where it is needed.
 	index, knowledge, archive *search.Index
 }
@@ -167,7 +168,7 @@ func New(o Options) (*Memories, error) {
 	}
 	memories := feed.Memories(records, o.holds)
 	b := &base{
-		options: o, records: records,
+		options: o, records: records, source: memories,
 		turns:     &turn.Turns{Records: records, Retention: o.Retention, Evidence: o.Evidence, Injection: o.Injection, Turned: o.Turned, Ended: o.Ended},
 		index:     search.New(memories, search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost, Holds: o.holds, Keeper: memories, KeepFrom: o.IndexKeptFrom}),
 		archive:   search.New(feed.Archived(records, o.holds), search.Options{MaxBytes: o.IndexBytes, DepthBoost: o.DepthBoost, Holds: o.holds}),

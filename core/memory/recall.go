@@ -7,6 +7,7 @@ import (
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/memory/internal/bounds"
+	"github.com/reflectory/reflectory/core/memory/internal/feed"
 	"github.com/reflectory/reflectory/core/memory/internal/record"
 	"github.com/reflectory/reflectory/core/memory/search"
 	"github.com/reflectory/reflectory/core/memory/turn"
@@ -53,12 +54,6 @@ func (m *Memories) Recall(ctx context.Context, r *core.RecallRequest) (result *c
 // recall recalls from the memories with these ids; nil means from all.
 func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[string]bool) (result *core.RecallResult, err error) {
 	began := m.options.Clock.Now()
-	bias := 0.0
-	if r.Session != "" {
-		if bias, err = m.Sessions.Bias(ctx, r.Session); err != nil {
-			return nil, err
-		}
-	}
 	q := search.Query{Text: r.Query, Now: began, Subject: core.CallerOf(ctx).Subject, Filter: r.RecallFilter, Among: among, Supersedes: func(id string) (supersedes bool, err error) {
 		err = m.records.View(ctx, func(reader core.Reader) error {
 			by, err := superseder(reader, id)
@@ -70,8 +65,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	if among != nil {
 		q.MinP = new(float64) // its caller chose them
 	}
-	widths(&q, bias, r.Limit)
-	if err := m.govern(ctx, r, &q); err != nil {
+	if err := m.look(ctx, r, &q); err != nil {
 		return nil, err
 	}
 	failure, err := m.embedQuery(ctx, &q)
@@ -115,16 +109,42 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	}, nil
 }
 
-// govern sets what a namespace's settings say of a query: whether only a caller's own turns count, and
-// whether a result is to spare, for a memory that a turn may leave out.
-func (m *base) govern(ctx context.Context, r *core.RecallRequest, q *search.Query) error {
+// look looks at what a search begins with, all of one moment: the session's bias, the namespace's settings,
+// and what changed in it.
+func (m *Memories) look(ctx context.Context, r *core.RecallRequest, q *search.Query) error {
 	return m.records.View(ctx, func(reader core.Reader) error {
-		g, err := m.records.Governance(reader, r.Namespace)
-		if err == nil {
-			q.Own, q.Spare = g.Credit == core.CreditPerSubject, g.Experiment == core.ExperimentOn && r.Session != ""
+		if err := core.Prefetch(reader, func() core.Reads { return m.lookAhead(r) }); err != nil {
+			return err
 		}
+		bias := 0.0
+		if r.Session != "" {
+			var err error
+			if bias, err = turn.Bias(reader, core.CallerOf(ctx), r.Session); err != nil {
+				return err
+			}
+		}
+		widths(q, bias, r.Limit)
+		g, err := m.records.Governance(reader, r.Namespace)
+		if err != nil {
+			return err
+		}
+		// Whether only a caller's own turns count, and whether a result is to spare, for a memory that a turn
+		// may leave out.
+		q.Own, q.Spare = g.Credit == core.CreditPerSubject, g.Experiment == core.ExperimentOn && r.Session != ""
+		q.Look, err = m.index.Look(ctx, m.source.At(reader), r.Namespace, r.Subtree)
 		return err
 	})
+}
+
+// lookAhead is what look probably reads.
+func (m *Memories) lookAhead(r *core.RecallRequest) (reads core.Reads) {
+	if r.Session != "" {
+		reads.Keys = append(reads.Keys, record.SessionKey(r.Session))
+	}
+	if seq, loaded := m.index.Known(r.Namespace); loaded {
+		feed.Ahead(&reads, m.records, r.Namespace, seq)
+	}
+	return reads
 }
 
 // knownAt reports whether a memory was stored at a time. One that was purged counts as stored, so that what

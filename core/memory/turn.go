@@ -157,8 +157,12 @@ func (g *Gate) gateSwept(ctx context.Context, s *turn.Sweep, ids []string, gone 
 
 // Bias returns how the turns of a session's current window have gone lately, from -1 to
 // 1: 0 without feedback.
-func (ss *Sessions) Bias(ctx context.Context, session string) (float64, error) {
-	return ss.turns.Bias(ctx, session)
+func (ss *Sessions) Bias(ctx context.Context, session string) (bias float64, err error) {
+	err = ss.records.View(ctx, func(r core.Reader) error {
+		bias, err = turn.Bias(r, core.CallerOf(ctx), session)
+		return err
+	})
+	return bias, err
 }
 
 type (

@@ -125,9 +125,9 @@ type sighting struct {
 // maxSeen bounds the scopes that are noted. A full map is emptied.
 const maxSeen = 1000
 
-// positions are the positions of a scope: those that the store has now, or, where all of its
+// positions are the positions of a scope: those that a source has now, or, where all of its
 // namespaces allow that, those that were seen before.
-func (x *Index) positions(ctx context.Context, namespace string, subtree bool) ([]Position, error) {
+func (x *Index) positions(ctx context.Context, from Source, namespace string, subtree bool) ([]Position, error) {
 	key := scopeKey{namespace, subtree}
 	x.mu.Lock()
 	last, known := x.seen[key]
@@ -137,7 +137,7 @@ func (x *Index) positions(ctx context.Context, namespace string, subtree bool) (
 	}
 	now := sighting{at: time.Now()} // before the look
 	var err error
-	if now.positions, err = x.source.Positions(ctx, namespace, subtree); err != nil || len(now.positions) == 0 {
+	if now.positions, err = from.Positions(ctx, namespace, subtree); err != nil || len(now.positions) == 0 {
 		return nil, err
 	}
 	now.holds = slices.MinFunc(now.positions, func(a, b Position) int { return cmp.Compare(a.MaxStaleness, b.MaxStaleness) }).MaxStaleness
@@ -166,18 +166,23 @@ func (x *Index) space(namespace string) *space {
 }
 
 // scope returns the spaces of a namespace, with subtree also of those below it, in order, and their positions,
-// with contents that include everything committed before the call, or before the look that
-// [Position.MaxStaleness] allows. A namespace that was
+// with contents that include everything committed before a look, or before the one that
+// [Position.MaxStaleness] allows; nil looks now. A namespace that was
 // never written to has no space. Spaces that aren't loaded are loaded, and others are
 // dropped for them if memory runs out.
-func (x *Index) scope(ctx context.Context, namespace string, subtree bool) ([]*space, []Position, []*contents, error) {
-	positions, err := x.positions(ctx, namespace, subtree)
-	if err != nil {
-		return nil, nil, nil, err
+func (x *Index) scope(ctx context.Context, namespace string, subtree bool, look *Look) ([]*space, []Position, []*contents, error) {
+	if look == nil {
+		positions, err := x.positions(ctx, x.source, namespace, subtree)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		look = &Look{positions}
 	}
+	positions := look.positions
 	spaces, list := make([]*space, len(positions)), make([]*contents, len(positions))
 	for i, p := range positions {
 		spaces[i] = x.space(p.Namespace)
+		var err error
 		if list[i], err = x.reach(ctx, spaces[i], p); err != nil {
 			return nil, nil, nil, err
 		}
@@ -204,7 +209,7 @@ func (x *Index) reach(ctx context.Context, s *space, p Position) (*contents, err
 func (x *Index) WithRarity(ctx context.Context, namespaces []string, fn func(text.Rarity)) error {
 	var loaded []*contents
 	for _, namespace := range namespaces {
-		_, _, list, err := x.scope(ctx, namespace, false)
+		_, _, list, err := x.scope(ctx, namespace, false, nil)
 		if err != nil {
 			return err
 		}

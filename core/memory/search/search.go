@@ -47,6 +47,8 @@ type Query struct {
 	// if ForPrompt is set.
 	MinP      *float64
 	ForPrompt bool
+	// Look is at the filter's namespaces; nil looks when the search begins.
+	Look *Look
 }
 
 // Found is a document that was found, with the reasons for its rank.
@@ -74,7 +76,7 @@ type Found struct {
 // Search returns the documents that match a query best, the best first, equal ones by id.
 // It loads namespaces that aren't loaded yet.
 func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
-	spaces, positions, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree)
+	spaces, positions, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree, q.Look)
 	if err != nil {
 		return nil, err
 	}

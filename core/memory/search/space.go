@@ -129,13 +129,8 @@ func (s *space) move(ctx context.Context, x *Index, p Position, c *contents, seq
 		c, seq, whole = x.restore(ctx, s.namespace, p.Language)
 		restored = c != nil
 	}
-	if c != nil && p.Seq-min(seq, p.Seq) <= uint64(max(alwaysFollowed, c.documents()/docsPerEntry)) {
-		seq, complete, err = x.source.Changes(ctx, s.namespace, seq, func(id string, d *Doc) error {
-			c.apply(id, d)
-			changed++
-			return ctx.Err()
-		})
-		c.settle()
+	if c != nil && c.isNear(seq, p) {
+		seq, changed, complete, err = c.follow(ctx, x.source, s.namespace, seq)
 	}
 	loaded := err == nil && !complete
 	if loaded {

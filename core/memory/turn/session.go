@@ -96,15 +96,11 @@ func Next(r core.Reader, session string) (int64, error) {
 }
 
 // Bias returns how the turns of a session's current window have gone lately, from -1 to
-// 1: 0 without feedback. A session of another subject is sdk.NotFound, reason
+// 1: 0 without feedback. A session of another subject than the caller's is sdk.NotFound, reason
 // "session_not_found".
-func (s *Turns) Bias(ctx context.Context, session string) (bias float64, err error) {
-	err = s.View(ctx, func(r core.Reader) error {
-		stored, err := readOwn(r, core.CallerOf(ctx), session)
-		bias = stored.Bias
-		return err
-	})
-	return bias, err
+func Bias(r core.Reader, caller core.Caller, session string) (bias float64, err error) {
+	stored, err := readOwn(r, caller, session)
+	return stored.Bias, err
 }
 
 // Head returns a session without its turns, for any owner; nil for a session that had no

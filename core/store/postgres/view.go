@@ -182,18 +182,20 @@ func (v *view) Prefetch(reads core.Reads) error {
 	if v.ended.Load() {
 		return store.ErrEnded()
 	}
-	keys, from, to := bytesArray(), bytesArray(), bytesArray()
-	for _, key := range reads.Keys {
-		keys.add(key)
+	unread, spans := v.unread(reads)
+	if len(unread)+len(spans) == 0 {
+		return nil
 	}
-	spans := make([]span, len(reads.Prefixes))
-	for i, prefix := range reads.Prefixes {
-		spans[i] = span{string(prefix), string(core.PrefixEnd(prefix))}
-		from.add(prefix)
-		if spans[i].to == "" {
+	keys, from, to := bytesArray(), bytesArray(), bytesArray()
+	for _, key := range unread {
+		keys.add([]byte(key))
+	}
+	for _, s := range spans {
+		from.add([]byte(s.from))
+		if s.to == "" {
 			to.add([]byte(lastKey()))
 		} else {
-			to.add([]byte(spans[i].to))
+			to.add([]byte(s.to))
 		}
 	}
 	rows, err := v.read(statement{prefetchSQL, []param{keys.param(), from.param(), to.param(), numberParam(firstPage + 1)}})
@@ -203,8 +205,8 @@ func (v *view) Prefetch(reads core.Reads) error {
 	if v.keys == nil {
 		v.keys, v.ranges = map[string]entry{}, map[span][]pair{}
 	}
-	for _, key := range reads.Keys {
-		v.keys[string(key)] = entry{}
+	for _, key := range unread {
+		v.keys[key] = entry{}
 	}
 	found := make([][]pair, len(spans))
 	for _, r := range rows {
@@ -221,4 +223,25 @@ func (v *view) Prefetch(reads core.Reads) error {
 		}
 	}
 	return nil
+}
+
+// unread are the keys and ranges of reads that weren't read ahead yet.
+func (v *view) unread(reads core.Reads) (keys []string, spans []span) {
+	for _, key := range reads.Keys {
+		if _, known := v.keys[string(key)]; !known {
+			keys = append(keys, string(key))
+		}
+	}
+	add := func(s span) {
+		if _, known := v.ranges[s]; !known {
+			spans = append(spans, s)
+		}
+	}
+	for _, prefix := range reads.Prefixes {
+		add(span{string(prefix), string(core.PrefixEnd(prefix))})
+	}
+	for _, r := range reads.Ranges {
+		add(span{string(r.From), string(r.To)})
+	}
+	return keys, spans
 }

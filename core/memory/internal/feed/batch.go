@@ -37,10 +37,17 @@ func (s memorySource) readDocs(r core.Reader, namespace string, ids []string, fn
 func (l *docBatch) read(r core.Reader, namespace string, ids []string, fn func(id string, d *search.Doc) error) error {
 	l.docs, l.vectors = slices.Grow(l.docs[:0], docBatchSize)[:len(ids)], l.vectors[:0]
 	clear(l.docs)
-	if err := prefetch(r, record.MemoryPrefix, ids); err != nil {
+	err := core.Prefetch(r, func() (reads core.Reads) {
+		if len(ids) <= fewIDs {
+			keysAhead(&reads, record.MemoryPrefix, ids)
+			supersedersAhead(&reads, ids)
+		}
+		return reads
+	})
+	if err != nil {
 		return err
 	}
-	err := readAll(r, record.MemoryPrefix, ids, func(i int, value []byte) {
+	err = readAll(r, record.MemoryPrefix, ids, func(i int, value []byte) {
 		if m, err := record.Decode(ids[i], value); err == nil && m.Namespace == namespace && l.has(m.State) {
 			l.docs[i] = memoryDoc(m, nil)
 		}
@@ -106,9 +113,7 @@ func prefetch(r core.Reader, prefix string, ids []string) error {
 		if len(ids) > fewIDs {
 			return reads
 		}
-		for _, id := range ids {
-			reads.Keys = append(reads.Keys, []byte(prefix+id))
-		}
+		keysAhead(&reads, prefix, ids)
 		return reads
 	})
 }

@@ -21,7 +21,18 @@ import (
 // in both streams says so.
 
 // namespaces is what the sources of both indices share.
-type namespaces struct{ *record.Records }
+type namespaces struct {
+	*record.Records
+	at core.Reader // what is read; nil is a view for each call
+}
+
+// View runs fn on what the source reads.
+func (n namespaces) View(ctx context.Context, fn func(core.Reader) error) error {
+	if n.at != nil {
+		return fn(n.at)
+	}
+	return n.Records.View(ctx, fn)
+}
 
 // Positions implements [search.Source].
 func (n namespaces) Positions(ctx context.Context, namespace string, subtree bool) (list []search.Position, err error) {

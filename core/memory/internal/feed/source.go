@@ -62,16 +62,24 @@ type memorySource struct {
 type MemorySource interface {
 	search.Source
 	search.Keeper
+	// At is the source as a reader sees it.
+	At(core.Reader) search.Source
+}
+
+// At implements [MemorySource].
+func (s memorySource) At(r core.Reader) search.Source {
+	s.at = r
+	return s
 }
 
 // Memories reads memories for their index, with the vectors of the models that it holds.
 func Memories(s *record.Records, holds func(model string) bool) MemorySource {
-	return memorySource{namespaces{s}, holds, core.MemoryState.Recallable}
+	return memorySource{namespaces{Records: s}, holds, core.MemoryState.Recallable}
 }
 
 // Archived reads archived memories for their index.
 func Archived(s *record.Records, holds func(model string) bool) search.Source {
-	return memorySource{namespaces{s}, holds, func(state core.MemoryState) bool { return state == core.StateArchived }}
+	return memorySource{namespaces{Records: s}, holds, func(state core.MemoryState) bool { return state == core.StateArchived }}
 }
 
 // Load implements [search.Source].
@@ -142,7 +150,7 @@ func findableKnowledge(r core.Reader, namespace, id string) (*search.Doc, error)
 type knowledgeSource struct{ namespaces }
 
 // Knowledge reads knowledge for its index.
-func Knowledge(s *record.Records) search.Source { return knowledgeSource{namespaces{s}} }
+func Knowledge(s *record.Records) search.Source { return knowledgeSource{namespaces{Records: s}} }
 
 // Load implements [search.Source].
 func (s knowledgeSource) Load(ctx context.Context, namespace string, fn func(*search.Doc) error) (seq uint64, err error) {

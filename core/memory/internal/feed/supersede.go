@@ -15,8 +15,12 @@ import (
 
 // superseders calls fn for each memory that supersedes one of ids, with the index of that
 // id. The links to memories that were written together are next to each other, so it
-// scans through them, and looks a link up if the scan would skip many.
+// scans through them, and looks a link up if the scan would skip many. Those to a few memories were
+// read ahead from a store that is far away.
 func superseders(r core.Reader, ids []string, fn func(i int, by string)) error {
+	if _, far := r.(core.ReaderWithPrefetch); far && len(ids) <= fewIDs {
+		return supersedersOfEach(r, ids, fn)
+	}
 	// A key ends an id with a slash, so keys are ordered differently from the ids
 	// themselves.
 	order := make([]int, len(ids))
@@ -43,6 +47,20 @@ func superseders(r core.Reader, ids []string, fn func(i int, by string)) error {
 			return len(order) > 0 && passed <= maxPassed, nil
 		})
 		if err != nil || passed <= maxPassed {
+			return err
+		}
+	}
+	return nil
+}
+
+func supersedersOfEach(r core.Reader, ids []string, fn func(i int, by string)) error {
+	for i, id := range ids {
+		start := record.LinkToKey(id, core.RelationSupersedes, "")
+		err := core.ScanPrefix(r, start, func(key, _ []byte) (bool, error) {
+			fn(i, string(key[len(start):]))
+			return true, nil
+		})
+		if err != nil {
 			return err
 		}
 	}

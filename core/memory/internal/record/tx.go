@@ -21,6 +21,8 @@ type Records struct {
 	// Governor has the settings of namespaces; without it the built-in defaults apply
 	// everywhere.
 	Governor core.Governor
+
+	written written
 }
 
 // View runs fn on a snapshot of the store.
@@ -87,7 +89,17 @@ func (t *Tx) MarkPurged(s core.Store, id string) error {
 // Update runs fn in a transaction, and completes it. fn may run several times, so it must
 // have no effects outside tx.
 func (s *Records) Update(ctx context.Context, fn func(*Tx) error) error {
-	return s.Writer.Update(ctx, func(inner *journal.Tx) error { return s.Within(inner, fn) })
+	var last *Tx
+	err := s.Writer.Update(ctx, func(inner *journal.Tx) error {
+		return s.Within(inner, func(t *Tx) error {
+			last = t
+			return fn(t)
+		})
+	})
+	if err == nil {
+		s.written.note(last)
+	}
+	return err
 }
 
 // Within runs fn in another part's transaction, and completes there what it changed.
