@@ -4,10 +4,12 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,11 +37,7 @@ func startBuilt(t *testing.T, fill func(data string)) *builtServer {
 	t.Helper()
 	dir := t.TempDir()
 	s := &builtServer{serving: serving{t: t}, program: filepath.Join(dir, "reflectory"), data: filepath.Join(dir, "data")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "pebblegozstd", "-ldflags", "-s -w", "-o", s.program, "../../../host")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as in a release
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	buildStatic(t, s.program, "../../../host")
 	fill(s.data)
 	server := exec.Command(s.program, "serve", "--json", "--listen", "127.0.0.1:0", "--data-dir", s.data)
 	out, err := server.StdoutPipe()
@@ -58,6 +56,51 @@ func startBuilt(t *testing.T, fill func(data string)) *builtServer {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// buildStatic builds a program as in a release.
+func buildStatic(t *testing.T, program string, args ...string) {
+	t.Helper()
+	build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-tags", "pebblegozstd", "-ldflags", "-s -w", "-o", program}, args...)...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// buildFloor builds a program that prints a line, with all libraries of ours: what they set up before
+// main begins is the floor of a start.
+func buildFloor(t *testing.T, dir string) (program string) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "pebblegozstd", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "../../../host")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0")
+	packages, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var main strings.Builder
+	main.WriteString("package main\n\nimport (\n")
+	for path := range strings.FieldsSeq(string(packages)) {
+		if !strings.HasPrefix(path, "github.com/reflectory/") && !slices.Contains(strings.Split(path, "/"), "internal") {
+			fmt.Fprintf(&main, "\t_ %q\n", path)
+		}
+	}
+	main.WriteString(")\n\nfunc main() { println(\"0.1.0\") }\n")
+	file, err := filepath.Abs("floor/main.go") // it isn't there: only the build sees it
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, overlay := filepath.Join(dir, "floor.go"), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{file: source}})
+	for path, content := range map[string][]byte{source: []byte(main.String()), overlay: replace} {
+		err = errors.Join(err, os.WriteFile(path, content, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = filepath.Join(dir, "floor")
+	buildStatic(t, program, "-overlay", overlay, "./floor")
+	return program
 }
 
 // command runs a command of the program while the server runs.
@@ -95,7 +138,12 @@ func TestFiguresServed(t *testing.T) {
 	})
 	recall := func() { s.command("memory", "recall", "steps of topic 17", "--namespace", namespace) }
 	recall() // the first loads the namespace
-	samples := coretest.Interleave(21, 1, func() { s.command("memory", "get", "m-17") }, recall, func() { s.command("--version") })
+	floor := buildFloor(t, t.TempDir())
+	samples := coretest.Interleave(21, 1, func() { s.command("memory", "get", "m-17") }, recall, func() { s.command("--version") }, func() {
+		if err := exec.Command(floor).Run(); err != nil {
+			t.Error(err)
+		}
+	})
 	for i, f := range []coretest.Figure{
 		{Name: "a command with a server running, its start included", Target: 30},
 		{Name: "… a recall in 100,000 memories", Target: 60},
@@ -104,6 +152,7 @@ func TestFiguresServed(t *testing.T) {
 		f.Value, f.Unit, f.Note = samples[i].Micros(0.5)/1000, "ms", fmt.Sprintf("p10 %.0f ms", samples[i].Micros(0.1)/1000)
 		f.Print(os.Stdout)
 	}
+	coretest.Ratio("… over a program with the same libraries that does nothing", samples[2], samples[3], 1.3).Print(os.Stdout)
 	program, err := os.Stat(s.program)
 	if err != nil {
 		t.Fatal(err)
