@@ -76,6 +76,15 @@ func Interleave(rounds, calls int, fns ...func()) []Samples {
 	return out
 }
 
+// SharedSyncs is the target for the rate of 64 writers over the rate of one: 20, where a sync takes 1 ms or
+// longer. Where it is faster there is little to share, so that there is no target.
+func SharedSyncs(sync Samples) float64 {
+	if sync.At(0.5) < time.Millisecond {
+		return 0
+	}
+	return 20
+}
+
 // Samples are durations of the same thing.
 type Samples []time.Duration
 

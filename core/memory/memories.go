@@ -164,7 +164,7 @@ func New(o Options) (*Memories, error) {
 	}
 	records := &record.Records{
 		Writer: journal.Writer{Store: o.Store, Clock: o.Clock, Subscribers: o.Subscribers},
-		Random: o.Random, Governor: o.Governor,
+		Random: o.Random, Governor: o.Governor, Written: &record.Written{},
 	}
 	memories := feed.Memories(records, o.holds)
 	b := &base{

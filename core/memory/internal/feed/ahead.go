@@ -10,7 +10,7 @@ import (
 // this process wrote there since is probably all that is new.
 func Ahead(reads *core.Reads, s *record.Records, namespace string, after uint64) {
 	journal.SinceAhead(reads, journal.NamespaceStream(namespace), after)
-	written := s.TakeWritten(namespace)
+	written := s.Written.Take(namespace)
 	for _, prefix := range []string{record.MemoryPrefix, record.VectorPrefix} {
 		keysAhead(reads, prefix, written)
 	}

@@ -21,8 +21,8 @@ type Records struct {
 	// Governor has the settings of namespaces; without it the built-in defaults apply
 	// everywhere.
 	Governor core.Governor
-
-	written written
+	// Written notes what transactions wrote.
+	Written *Written
 }
 
 // View runs fn on a snapshot of the store.
@@ -97,7 +97,7 @@ func (s *Records) Update(ctx context.Context, fn func(*Tx) error) error {
 		})
 	})
 	if err == nil {
-		s.written.note(last)
+		s.Written.note(last)
 	}
 	return err
 }

@@ -18,17 +18,20 @@ const (
 	maxWrittenIn = 1000
 )
 
-// written are the memories that this process wrote lately, by namespace. It is safe for concurrent use.
-type written struct {
+// Written are the memories that this process wrote lately, by namespace. The zero value is ready, and nil
+// notes nothing. It is safe for concurrent use.
+type Written struct {
 	mu    sync.Mutex
 	asked bool
 	in    map[string][]string
 }
 
-// TakeWritten returns the memories that this process wrote to a namespace since the last call, at most
+// Take returns the memories that this process wrote to a namespace since the last call, at most
 // 16. The first call returns none.
-func (s *Records) TakeWritten(namespace string) []string {
-	w := &s.written
+func (w *Written) Take(namespace string) []string {
+	if w == nil {
+		return nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = true
@@ -38,7 +41,10 @@ func (s *Records) TakeWritten(namespace string) []string {
 }
 
 // note notes what a transaction wrote, once it is committed.
-func (w *written) note(t *Tx) {
+func (w *Written) note(t *Tx) {
+	if w == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.asked {
