@@ -70,7 +70,11 @@ func (s *Repository) Attempts(ctx context.Context, id string) (loops []VisitAtte
 		prompts, err := readPrompts(r, id)
 		for _, l := range loops {
 			for i := range l.Attempts {
-				l.Attempts[i].Prompts = prompts[[2]int{l.Visit, l.Attempts[i].Iteration}]
+				a := &l.Attempts[i]
+				a.Prompts = prompts[[2]int{l.Visit, a.Iteration}]
+				if a.Errors == nil { // it isn't judged yet
+					a.Errors = []sdk.Finding{}
+				}
 			}
 		}
 		return err
