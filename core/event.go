@@ -34,11 +34,14 @@ type IterationStarted struct {
 	Role      sdk.Role
 }
 
-// OutputChunk is a piece of an output that is being made, if pieces were requested.
+// OutputChunk is a piece of the text of an output that is being made, if pieces were requested.
 type OutputChunk struct {
+	Visit     int
 	Node      string
 	Iteration int
-	Text      string
+	// Offset is how many characters of the text came before. A call that is made again begins again, at 0.
+	Offset int
+	Text   string
 }
 
 // AttemptJudged reports that an attempt has its verdict. The attempt must not be

@@ -26,7 +26,8 @@ import (
 type RunOptions struct {
 	// Events is called with what happens, in order; nil drops it.
 	Events func(core.Event)
-	// Pieces includes the pieces of outputs in Events, while a model produces them.
+	// Pieces includes the pieces of outputs in Events, while a model produces them. Others get them by
+	// [Runner.FollowPieces].
 	Pieces bool
 	// Memories are the memories that nodes use. Nil means the Host's memories, without
 	// restrictions: then the caller that starts the run decides which workflows may run.
@@ -60,6 +61,7 @@ type Runner struct {
 	injections *inject.Builder
 	tenants    *Tenants
 	ended      *atomic.Int64 // counts the runs that ended
+	pieces     pieces
 }
 
 // Start makes a run of a plan and runs it to its end. The run is stored before anything
@@ -163,8 +165,10 @@ func (r *Runner) execute(ctx context.Context, plan *workflow.Plan, run *core.Run
 	if injector == nil {
 		injector = hostInjector{r.injections}
 	}
+	var pieces func() bool
+	o.Events, pieces = r.pieces.of(run.ID, o.Events, o.Pieces)
 	actions := &action.Actions{
-		Plugins: plugins, Memories: memories, Injector: injector, Replies: r.replies, Steps: r.runs, Events: o.Events, Pieces: o.Pieces, Observer: r.config.Observe.Work,
+		Plugins: plugins, Memories: memories, Injector: injector, Replies: r.replies, Steps: r.runs, Events: o.Events, Pieces: pieces, Observer: r.config.Observe.Work,
 		Clock: r.config.Clock, Policy: r.policies, Namespace: namespace, Workflow: run.Workflow,
 	}
 	recall := slices.ContainsFunc(plan.Plugins(), func(use workflow.PluginUse) bool { return plugins.MayRecall(use.Plugin) })

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/work"
@@ -294,17 +295,21 @@ func (d *driver) generateRequest() *sdk.GenerateRequest {
 	}
 	req := &sdk.GenerateRequest{Call: d.call(sdk.RoleGenerate)}
 	req.State = d.engine.view.state(d.engine.reflection(req.Iteration, output))
-	req.Emit = emitter(d.o.Events, d.o.Pieces, d.o.Node, req.Iteration)
+	req.Emit = Emitter(d.o.Events, d.o.Pieces, core.OutputChunk{Visit: d.o.Visit, Node: d.o.Node, Iteration: req.Iteration})
 	return req
 }
 
-// emitter sends the pieces of an output as events. It is nil if nobody receives them, so
-// that plugins don't produce any.
-func emitter(events func(core.Event), pieces bool, node string, iteration int) func(chunk string) {
-	if events == nil || !pieces {
+// Emitter sends the pieces of a call's output as events, which are first with the piece's text. It is
+// nil if nobody receives them, so that plugins don't produce any: see [Options.Pieces].
+func Emitter(events func(core.Event), pieces func() bool, first core.OutputChunk) func(chunk string) {
+	if events == nil || pieces == nil || !pieces() {
 		return nil
 	}
-	return func(chunk string) { events(core.OutputChunk{Node: node, Iteration: iteration, Text: chunk}) }
+	return func(chunk string) {
+		first.Text = chunk
+		events(first)
+		first.Offset += utf8.RuneCountInString(chunk)
+	}
 }
 
 func (d *driver) evaluateRequest() *sdk.EvaluateRequest {

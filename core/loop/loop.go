@@ -49,9 +49,10 @@ type Options struct {
 	Events func(core.Event)
 	// Observer follows each iteration; nil follows nothing.
 	Observer work.Observer
-	// Pieces sends core.OutputChunk to Events too. Only then does a model stream its reply:
-	// if the pieces aren't shown, a whole reply is safer.
-	Pieces bool
+	// Pieces is asked as each call of the generator begins: with true, core.OutputChunk is sent to
+	// Events too. Only then does a model stream its reply: if the pieces aren't shown, a whole reply
+	// is safer. Nil means never. It must return at once.
+	Pieces func() bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
 }

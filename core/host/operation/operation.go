@@ -100,7 +100,7 @@ type Call struct {
 	// an operation that is never a job, is done within the call.
 	Queue bool
 	// Events is called with what happens during the call, in order; nil drops it. Pieces
-	// includes the pieces of outputs.
+	// includes the pieces of outputs, also while the call waits for a run or a job of this host.
 	Events func(core.Event)
 	Pieces bool
 	// Progress is called with the call's progress; nil drops it.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/host"
 	"github.com/reflectory/reflectory/core/journal"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -49,6 +50,14 @@ func (w Waiting) until(ctx context.Context, c *Call) (context.Context, context.C
 func (w Waiting) job(ctx context.Context, c *Call, id string) error {
 	ctx, cancel := w.until(ctx, c)
 	defer cancel()
+	defer showPieces(c, func() *host.PieceFollower {
+		j, err := c.Host.Jobs.Get(ctx, id)
+		if err != nil { // which the wait reports
+			return nil
+		}
+		pieces, _ := FollowPieces(ctx, c.Host, j)
+		return pieces
+	})()
 	if err := c.Host.Jobs.Await(ctx, id); ctx.Err() == nil {
 		return err
 	}
@@ -59,6 +68,7 @@ func (w Waiting) job(ctx context.Context, c *Call, id string) error {
 func (w Waiting) run(ctx context.Context, c *Call, id string) error {
 	ctx, cancel := w.until(ctx, c)
 	defer cancel()
+	defer showPieces(c, func() *host.PieceFollower { return c.Host.Runner.FollowPieces(id) })()
 	stream := "run/" + id
 	var head journal.Head
 	err := c.Host.Store.View(ctx, func(r core.Reader) (err error) {

@@ -34,8 +34,8 @@ type Actions struct {
 	Events func(core.Event)
 	// Observer follows the iterations of loops; nil follows nothing.
 	Observer work.Observer
-	// Pieces includes the pieces of outputs in Events: see [loop.Options].
-	Pieces bool
+	// Pieces is whether Events includes the pieces of outputs: see [loop.Options].
+	Pieces func() bool
 	// Clock measures active time. Default core.SystemClock.
 	Clock core.Clock
 	// Policy, Namespace and Workflow are passed to each loop: see [loop.Options].
@@ -176,9 +176,9 @@ func (a *Actions) call(ctx context.Context, req *Request, s *CallSpec) (any, err
 	if err != nil {
 		return nil, err
 	}
-	call := &sdk.GenerateRequest{Call: callOf(req, sdk.RoleGenerate), State: req.State}
-	if a.Events != nil && a.Pieces { // otherwise nil: a reply that nobody watches isn't streamed
-		call.Emit = func(chunk string) { a.Events(core.OutputChunk{Node: req.Node, Iteration: 1, Text: chunk}) }
+	call := &sdk.GenerateRequest{
+		Call: callOf(req, sdk.RoleGenerate), State: req.State,
+		Emit: loop.Emitter(a.Events, a.Pieces, core.OutputChunk{Visit: req.Visit, Node: req.Node, Iteration: 1}),
 	}
 	resp, err := gen.Generate(ctx, call)
 	if err != nil {

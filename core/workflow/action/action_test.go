@@ -87,6 +87,7 @@ func TestALoopActionRunsOnPlugins(t *testing.T) {
 	}
 }
 
+// Whether somebody watches is asked as each call begins, and each piece says where it is in its text.
 func TestPiecesAreAskedForWhereSomebodySeesThem(t *testing.T) {
 	for _, seen := range []bool{false, true} {
 		var calls []string
@@ -94,21 +95,39 @@ func TestPiecesAreAskedForWhereSomebodySeesThem(t *testing.T) {
 		generate := p.GenerateFn
 		p.GenerateFn = func(ctx context.Context, target core.Target, reqs []*sdk.GenerateRequest) ([]sdk.GenerateResult, error) {
 			if emit := reqs[0].Emit; emit != nil {
+				emit("añy ")
 				emit("piece")
 			}
 			return generate(ctx, target, reqs)
 		}
-		var pieces []string
-		a := &action.Actions{Plugins: p, Pieces: seen, Events: func(e core.Event) {
-			if chunk, ok := e.(core.OutputChunk); ok {
-				pieces = append(pieces, chunk.Text)
+		var pieces []core.OutputChunk
+		comes := false // who watches
+		a := &action.Actions{Plugins: p, Pieces: func() bool { return comes }, Events: func(e core.Event) {
+			switch e := e.(type) {
+			case core.OutputChunk:
+				pieces = append(pieces, e)
+			case core.AttemptJudged:
+				comes = seen
 			}
 		}}
-		if _, err := a.Act(t.Context(), &action.Request{RunID: "run", Visit: 1, Action: &action.LoopSpec{Generator: echo(`1`), Evaluator: echo(`1`)}}); err != nil {
-			t.Fatal(err)
+		for _, spec := range []action.Spec{
+			&action.LoopSpec{Generator: echo(`1`), Evaluator: echo(`2`), Limits: loop.Limits{MaxIterations: 2}}, &action.CallSpec{Step: echo(`1`)},
+		} {
+			if _, err := a.Act(t.Context(), &action.Request{RunID: "run", Visit: 3, Node: "n", Action: spec}); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if (len(pieces) == 1) != seen {
-			t.Errorf("seen %v: got %q", seen, pieces)
+		var want []core.OutputChunk
+		if seen {
+			for _, iteration := range []int{2, 1} {
+				first := core.OutputChunk{Visit: 3, Node: "n", Iteration: iteration, Text: "añy "}
+				second := first
+				second.Offset, second.Text = 4, "piece"
+				want = append(want, first, second)
+			}
+		}
+		if diff := cmp.Diff(want, pieces); diff != "" {
+			t.Errorf("seen %v (-want +got):\n%s", seen, diff)
 		}
 	}
 }

@@ -57,6 +57,35 @@ func prompt(config json.RawMessage) map[string]string {
 	return map[string]string{sdk.MetadataPrompt: sdk.EncodePrompt([]sdk.PromptMessage{{Role: "user", Content: c.Prompt}})}
 }
 
+// pieces are what a generator whose config has pieces writes, Times times. Its output is how it was
+// asked for: "in pieces", or "whole".
+type pieces struct {
+	Pieces []string `json:"pieces"`
+	Times  int      `json:"times"`
+}
+
+// inPieces are the pieces of a config; nil if it has none.
+func inPieces(config json.RawMessage) *pieces {
+	p := pieces{Times: 1}
+	if json.Unmarshal(config, &p) != nil || len(p.Pieces) == 0 {
+		return nil
+	}
+	return &p
+}
+
+func (p *pieces) generate(req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+	how := "whole"
+	if req.Emit != nil {
+		how = "in pieces"
+		for range p.Times {
+			for _, piece := range p.Pieces {
+				req.Emit(piece)
+			}
+		}
+	}
+	return &sdk.GenerateResponse{Output: jsontext.MustEncode(how)}, nil
+}
+
 // judge is a plugin that accepts exactly the output that its config wants. It generates
 // and corrects to that; a correction with errors returns their messages.
 func judge() sdk.Plugin {
@@ -70,7 +99,10 @@ func judge() sdk.Plugin {
 		Manifest: sdk.Manifest{Name: "judge", Version: "1.0.0"},
 		Generator: func(_ context.Context, config json.RawMessage) (sdk.Generator, error) {
 			want, err := wanted(config)
-			return sdk.GeneratorFunc(func(context.Context, *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+			return sdk.GeneratorFunc(func(_ context.Context, req *sdk.GenerateRequest) (*sdk.GenerateResponse, error) {
+				if p := inPieces(config); p != nil {
+					return p.generate(req)
+				}
 				return &sdk.GenerateResponse{Output: want, Metadata: prompt(config)}, nil
 			}), err
 		},
