@@ -25,7 +25,7 @@ func TestDocs_OpenAPISaysWhatFieldsAre(t *testing.T) {
 	s.requests()
 	s.results()
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[client.Problem](), reflect.TypeFor[client.StreamEvent](), reflect.TypeFor[client.StreamProgress](),
+		reflect.TypeFor[client.Problem](), reflect.TypeFor[client.StreamEvent](), reflect.TypeFor[client.StreamProgress](), reflect.TypeFor[client.StreamPiece](),
 		reflect.TypeFor[client.StreamReset](), reflect.TypeFor[client.StreamLagged](), reflect.TypeFor[client.StreamFailed](), reflect.TypeFor[client.StreamBye](),
 	} {
 		s.typeOf(of)

@@ -67,7 +67,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a stream. id is the position after it, for after=; "" for job.progress."""
+    """An event of a stream. id is the position after it, for after=; "" for job.progress and run.piece."""
 
     id: str
     name: str

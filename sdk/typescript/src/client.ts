@@ -38,7 +38,7 @@ export interface Job<T = unknown> {
   result?: T;
 }
 
-/** An event of a stream. id is the position after it, for `after`; "" for job.progress. */
+/** An event of a stream. id is the position after it, for `after`; "" for job.progress and run.piece. */
 export interface Event {
   id: string;
   name: string;

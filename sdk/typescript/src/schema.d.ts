@@ -2583,6 +2583,21 @@ export interface components {
             /** @description The Last-Event-ID to go on from. */
             last_id: string;
         };
+        /** @description The data of run.piece: text of an output that a model is writing, for whoever follows its run or job while it runs. It has no id and isn't sent again. */
+        StreamPiece: {
+            /** @description The run's id. */
+            run_id: string;
+            /** @description The number of the node's visit, from 1. */
+            visit: number;
+            /** @description The node's name. */
+            node: string;
+            /** @description The number of the attempt in its loop, from 1. */
+            iteration: number;
+            /** @description How many characters of the output's text came before. It begins again at 0 if the call is made again, and skips what a reader that is slow or came late has missed. */
+            offset: number;
+            /** @description The piece, up to 16 KiB. */
+            text: string;
+        };
         /** @description The data of job.progress, which has no id and isn't sent again. */
         StreamProgress: {
             /** @description The job's id. */

@@ -30,6 +30,24 @@ type StreamProgress struct {
 	Progress float64 `json:"progress"`
 }
 
+// StreamPiece is the data of run.piece: text of an output that a model is writing, for whoever follows its
+// run or job while it runs. It has no id and isn't sent again.
+type StreamPiece struct {
+	// RunID is the run's id.
+	RunID string `json:"run_id"`
+	// Visit is the number of the node's visit, from 1.
+	Visit int `json:"visit"`
+	// Node is the node's name.
+	Node string `json:"node"`
+	// Iteration is the number of the attempt in its loop, from 1.
+	Iteration int `json:"iteration"`
+	// Offset is how many characters of the output's text came before. It begins again at 0 if the call is made
+	// again, and skips what a reader that is slow or came late has missed.
+	Offset int `json:"offset"`
+	// Text is the piece, up to 16 KiB.
+	Text string `json:"text"`
+}
+
 // StreamReset is the data of reset: what followed the reader's last id is no longer kept.
 type StreamReset struct {
 	// Stream is the journal's stream.

@@ -20,12 +20,14 @@ import (
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/core/host/operation/operationtest"
 )
 
 // TestMain looks for what is left running after the tests, and for answers that the document
 // doesn't describe.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(coretest.WithPlain(m), goleak.Cleanup(func(code int) {
+	operationtest.ServeJudge()
+	goleak.VerifyTestMain(coretest.WithPlain(m), goleak.IgnoreAnyFunction("github.com/golang/glog.(*fileSink).flushDaemon"), goleak.Cleanup(func(code int) {
 		for _, problem := range described().problems {
 			fmt.Fprintln(os.Stderr, problem)
 			code = 1

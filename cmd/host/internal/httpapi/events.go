@@ -146,18 +146,20 @@ func (a *API) runEvents(w http.ResponseWriter, r *request) {
 		a.problems.refuse(w, r, err)
 		return
 	}
-	a.follow(w, r, source{streams: []stream{{"run/" + in.ID, of}}, whole: true, ends: true, ended: run.Status != core.StatusRunning})
+	pieces := of.Runner.FollowPieces(in.ID)
+	defer pieces.Stop()
+	a.follow(w, r, source{streams: []stream{{"run/" + in.ID, of}}, whole: true, ends: true, ended: run.Status != core.StatusRunning, run: in.ID, pieces: pieces})
 }
 
-// jobEvents follows the events of a job, from its first one or after Last-Event-ID, and its
-// progress. The progress isn't recorded: it has no id, and a reader that connects again gets only
-// newer values.
+// jobEvents follows the events of a job, from its first one or after Last-Event-ID, its progress and the
+// pieces of its run's outputs. These aren't recorded: they have no id, and a reader that connects again
+// gets only newer ones.
 func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	in := &operation.JobGet{ID: r.http.PathValue("id")}
 	of, err := a.mayFollowOne(r, "job_get", in) // this completes the id
 	var j *job.Job
 	if err == nil {
-		j, err = of.Jobs.Peek(r.http.Context(), in.ID)
+		j, err = of.Jobs.Get(r.http.Context(), in.ID)
 	}
 	if err != nil {
 		a.problems.refuse(w, r, err)
@@ -165,7 +167,12 @@ func (a *API) jobEvents(w http.ResponseWriter, r *request) {
 	}
 	progress, stop := of.Workers.FollowProgress(j.ID)
 	defer stop()
-	a.follow(w, r, source{streams: []stream{{job.Stream(j.UserID), of}}, whole: true, ends: true, ended: j.Status.Terminal(), job: j.ID, progress: progress})
+	pieces, run := operation.FollowPieces(core.WithCaller(r.http.Context(), r.caller), of, j)
+	defer pieces.Stop()
+	a.follow(w, r, source{
+		streams: []stream{{job.Stream(j.UserID), of}}, whole: true, ends: true, ended: j.Status.Terminal(),
+		job: j.ID, progress: progress, run: run, pieces: pieces,
+	})
 }
 
 // mayFollow calls the operation that shows the subject of a stream, so that the same scope,
@@ -239,6 +246,9 @@ type source struct {
 	// job selects the entries of one job, and progress has that job's progress.
 	job      string
 	progress <-chan float64
+	// run is the run whose outputs' pieces come from pieces; nil if there are none.
+	run    string
+	pieces *host.PieceFollower
 }
 
 // has reports whether an entry of its streams is one of its events.

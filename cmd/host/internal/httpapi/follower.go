@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/reflectory/reflectory/cmd/host/internal/client"
 	"github.com/reflectory/reflectory/core/journal"
@@ -128,9 +129,15 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 	defer beat.Stop()
 	again := time.NewTicker(authenticateAgain)
 	defer again.Stop()
+	var pause <-chan time.Time // until pieces may come again; nil if they may
 	for out.err == nil {
+		more := f.pieces.More()
+		if pause != nil {
+			more = nil
+		}
 		select {
 		case e := <-f.events:
+			f.putPieces(out) // they were made before
 			if e.entry.Seq > 0 || e.gone {
 				f.put(out, e)
 			}
@@ -139,6 +146,11 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 				out.event(eventID(f.after), "bye", client.StreamBye{})
 				return
 			}
+		case <-more:
+			f.putPieces(out)
+			pause = time.After(piecePause)
+		case <-pause:
+			pause = nil
 		case progress := <-f.progress:
 			out.event("", "job.progress", client.StreamProgress{JobID: f.job, Progress: progress})
 		case <-beat.C:
@@ -157,6 +169,30 @@ func (f *follower) write(ctx context.Context, w http.ResponseWriter) {
 		case <-ctx.Done():
 			f.last(out)
 			return
+		}
+	}
+}
+
+const (
+	// piecePause is the least time between two writes of pieces, which would otherwise be one for each of a
+	// model's tokens and follower. Text that grows ten times a second is smooth enough to read.
+	piecePause = 100 * time.Millisecond
+	// maxPiece is how many bytes of text an event has at most, so that a reader's line is short.
+	maxPiece = 16 << 10
+)
+
+// putPieces writes the pieces that have come.
+func (f *follower) putPieces(out *eventWriter) {
+	for _, c := range f.pieces.Take() {
+		for rest := c.Text; rest != ""; {
+			n := min(len(rest), maxPiece)
+			for n < len(rest) && n > maxPiece-utf8.UTFMax && !utf8.RuneStart(rest[n]) {
+				n--
+			}
+			text := rest[:n]
+			rest = rest[n:]
+			out.event("", "run.piece", client.StreamPiece{RunID: f.run, Visit: c.Visit, Node: c.Node, Iteration: c.Iteration, Offset: c.Offset, Text: text})
+			c.Offset += utf8.RuneCountInString(text)
 		}
 	}
 }

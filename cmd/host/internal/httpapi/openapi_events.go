@@ -13,7 +13,7 @@ import (
 func describeEvents(paths, schemas object) error {
 	var kinds []object
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[client.StreamEvent](), reflect.TypeFor[client.StreamProgress](), reflect.TypeFor[client.StreamReset](),
+		reflect.TypeFor[client.StreamEvent](), reflect.TypeFor[client.StreamProgress](), reflect.TypeFor[client.StreamPiece](), reflect.TypeFor[client.StreamReset](),
 		reflect.TypeFor[client.StreamLagged](), reflect.TypeFor[client.StreamFailed](), reflect.TypeFor[client.StreamBye](),
 	} {
 		s, err := schemaOf(t, false)
@@ -33,7 +33,7 @@ func describeEvents(paths, schemas object) error {
 		return object{"get": described}
 	}
 	stream := object{"200": object{
-		"description": "Server-sent events: run.iteration, run.ended, job.ended and the journal's others, without content (StreamEvent), job.progress (StreamProgress), and reset, lagged, failed or bye.",
+		"description": "Server-sent events: run.iteration, run.ended, job.ended and the journal's others, without content (StreamEvent), job.progress (StreamProgress), run.piece (StreamPiece), and reset, lagged, failed or bye.",
 		"content":     content("text/event-stream", object{"anyOf": kinds, "description": "The data of one event, by its name."}),
 	}}
 	last := object{"name": "Last-Event-ID", "in": "header", "description": "The id of the last event that was received: what follows it is sent.", "schema": object{"type": "string", "pattern": lastEventID().String()}}
