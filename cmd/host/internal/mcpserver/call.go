@@ -89,7 +89,7 @@ func (s *Server) call(ctx context.Context, t *tool, tools set, req *mcp.CallTool
 	}
 	c := operation.Call{Queue: o.Job != ""}
 	if p := s.progress(ctx, req); p != nil {
-		c.Events, c.Progress = p.event, p.step
+		c.Events, c.Progress, c.Pieces = p.event, p.step, true
 	}
 	out, failure := s.config.Client.Call(ctx, c, o.Name, in)
 	if out == nil {

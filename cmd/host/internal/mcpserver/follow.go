@@ -53,6 +53,27 @@ func (s *Server) follow(ctx context.Context, req *mcp.CallToolRequest, jobID str
 	defer f.mu.Unlock()
 	if p != nil && !f.ended {
 		f.all.Go(func() { s.followJob(f.ctx, p, jobID) })
+		f.all.Go(func() { s.followPieces(f.ctx, p, jobID) })
+	}
+}
+
+// followPieces sends the pieces of the outputs of a job's run, which come while a call waits for the job.
+func (s *Server) followPieces(ctx context.Context, p *progress, id string) {
+	in := &operation.JobResultGet{ID: id, Waiting: operation.Waiting{Wait: operation.MaxWait}}
+	for {
+		r, err := client.Do[operation.JobResult](ctx, s.config.Client, operation.Call{Events: p.event, Pieces: true}, "job_result", in)
+		switch {
+		case sdk.Transient(err): // its server starts again
+			select {
+			case <-ctx.Done():
+			case <-time.After(progressPause):
+			}
+		case err != nil || r.Status.Terminal():
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
 	}
 }
 
@@ -72,6 +93,7 @@ func (s *Server) followJob(ctx context.Context, p *progress, id string) {
 			return
 		default:
 			p.report(r.Progress, 1, statusMessage(r))
+			p.rest()
 		}
 	}
 }

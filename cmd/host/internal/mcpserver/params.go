@@ -57,7 +57,7 @@ func rare() map[string][]string {
 		"retrieve":       {"agent_id", "as_of", "from", "min_p", "min_score", "states", "to"},
 		"feedback":       {"agent_id", "assumed", "corrective_action", "summary"},
 		"reflect":        {"dry_run"},
-		"loop_status":    {"user_id"},
+		"loop_status":    {"user_id", "wait"},
 		"forget":         {"erase"},
 	}
 }

@@ -5,15 +5,25 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/operation"
+	"github.com/reflectory/reflectory/sdk"
 )
 
-// progressPause is the least time between two messages of progress.
-const progressPause = 500 * time.Millisecond
+const (
+	// progressPause is the least time between two messages of progress.
+	progressPause = 500 * time.Millisecond
+	// maxPiece is how many characters of an output a message has at most, the newest: more than models write
+	// between two messages, and few enough to be shown.
+	maxPiece = 1000
+	// pieceStep is by how much the progress grows with the pieces of an output, as the protocol demands of every
+	// message: so little that a day of them is less than a fifth of one step.
+	pieceStep = 1e-6
+)
 
 // progress reports a call's progress to a client.
 type progress struct {
@@ -22,7 +32,10 @@ type progress struct {
 
 	mu   sync.Mutex
 	last time.Time
-	done float64
+	// sent is the progress of the last message, and done and total are how far the work is.
+	sent, done, total float64
+	// piece is what was written of an output since the last message, and where.
+	piece core.OutputChunk
 }
 
 // progress returns the receiver of a call's progress; nil if the client doesn't
@@ -41,12 +54,53 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) *progre
 func (p *progress) report(done, total float64, message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.done, p.total = max(done, p.done), total // which the next piece's message has, if this isn't sent
+	if done > p.sent {
+		p.sendAt(done, message)
+	}
+}
+
+// sendAt sends a message, unless one was sent just now.
+func (p *progress) sendAt(done float64, message string) (sent bool) {
 	now := p.now()
-	if done <= p.done || !p.last.IsZero() && now.Sub(p.last) < progressPause {
+	if !p.last.IsZero() && now.Sub(p.last) < progressPause {
+		return false
+	}
+	p.last, p.sent = now, done
+	p.send(done, p.total, message)
+	return true
+}
+
+// add adds a piece of an output to the next message.
+func (p *progress) add(c core.OutputChunk) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.Offset > 0 && c.Visit == p.piece.Visit && c.Node == p.piece.Node && c.Iteration == p.piece.Iteration {
+		c.Text = p.piece.Text + c.Text
+	}
+	if n := utf8.RuneCountInString(c.Text) - maxPiece; n > 0 {
+		c.Text = "…" + string([]rune(c.Text)[n+1:])
+	}
+	p.piece = c
+	p.showPiece()
+}
+
+// showPiece sends what was written since the last message, unless one was sent just now.
+func (p *progress) showPiece() {
+	if p.piece.Text == "" {
 		return
 	}
-	p.last, p.done = now, done
-	p.send(done, total, message)
+	message := fmt.Sprintf("%s: iteration %d: %s", p.piece.Node, p.piece.Iteration, sdk.Visible(p.piece.Text))
+	if p.sendAt(max(p.done, p.sent)+pieceStep, message) {
+		p.piece.Text = ""
+	}
+}
+
+// rest sends what was written of an output shortly after the last message.
+func (p *progress) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.showPiece()
 }
 
 // step reports an operation's progress.
@@ -59,6 +113,8 @@ func (p *progress) event(e core.Event) {
 	switch e := e.(type) {
 	case core.IterationStarted:
 		p.report(float64(e.Iteration)-0.5, float64(e.Max), fmt.Sprintf("%s: iteration %d of %d", e.Node, e.Iteration, e.Max))
+	case core.OutputChunk:
+		p.add(e)
 	case core.AttemptJudged:
 		a := e.Attempt
 		p.report(float64(a.Iteration), float64(e.Max), fmt.Sprintf("%s: iteration %d of %d has its verdict", e.Node, a.Iteration, e.Max))

@@ -102,7 +102,7 @@ func loopTools() []row {
 				"valid, score and errors or, if the plugin asks a model, status queued and a job_id for loop_status. Costs that model call.",
 		},
 		{
-			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops", leaves: []string{"wait"},
+			name: "loop_status", profile: Loop, byID: true, actions: []action{{"job_id", "job_result"}, {"run_id", "run_get"}}, list: "loops",
 			doc: "With job_id: the progress of a job, or its result. With run_id: the attempts of a run so far, with score and errors. Costs a " +
 				"read.",
 		},

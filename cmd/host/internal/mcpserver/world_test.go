@@ -37,13 +37,16 @@ func newServerOf(t testing.TB, w *operationtest.World) *Server {
 	return s
 }
 
+// hearing is called with the progress of calls.
+type hearing = func(context.Context, *mcp.ProgressNotificationClientRequest)
+
 // transports are the ways in which a client reaches a server.
-var transports = map[string]func(t *testing.T, s *Server, p Profile, caller core.Caller) *mcp.ClientSession{
+var transports = map[string]func(t *testing.T, s *Server, p Profile, caller core.Caller, hears ...hearing) *mcp.ClientSession{
 	"stdio": overStdio,
 	"http":  overHTTP,
 }
 
-func overStdio(t *testing.T, s *Server, p Profile, caller core.Caller) *mcp.ClientSession {
+func overStdio(t *testing.T, s *Server, p Profile, caller core.Caller, hears ...hearing) *mcp.ClientSession {
 	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
@@ -52,7 +55,7 @@ func overStdio(t *testing.T, s *Server, p Profile, caller core.Caller) *mcp.Clie
 		ended <- s.ServeStdio(core.WithCaller(context.Background(), caller), p, in, out)
 		_ = out.Close()
 	}()
-	session := connect(t, &mcp.IOTransport{Reader: fromServer, Writer: toServer})
+	session := connect(t, &mcp.IOTransport{Reader: fromServer, Writer: toServer}, hears...)
 	t.Cleanup(func() {
 		_ = session.Close()
 		_ = toServer.Close()
@@ -63,7 +66,7 @@ func overStdio(t *testing.T, s *Server, p Profile, caller core.Caller) *mcp.Clie
 	return session
 }
 
-func overHTTP(t *testing.T, s *Server, p Profile, caller core.Caller) *mcp.ClientSession {
+func overHTTP(t *testing.T, s *Server, p Profile, caller core.Caller, hears ...hearing) *mcp.ClientSession {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.ServeHTTP(w, r.WithContext(core.WithCaller(r.Context(), caller)))
@@ -71,14 +74,18 @@ func overHTTP(t *testing.T, s *Server, p Profile, caller core.Caller) *mcp.Clien
 	t.Cleanup(server.Close)
 	session := connect(t, &mcp.StreamableClientTransport{
 		Endpoint: server.URL + "/mcp?profile=" + string(p), HTTPClient: server.Client(), DisableStandaloneSSE: true,
-	})
+	}, hears...)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
 }
 
-func connect(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
+func connect(t *testing.T, transport mcp.Transport, hears ...hearing) *mcp.ClientSession {
 	t.Helper()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	options := &mcp.ClientOptions{}
+	for _, hear := range hears {
+		options.ProgressNotificationHandler = hear
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options).Connect(t.Context(), transport, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
