@@ -82,6 +82,7 @@ func (c *Client) write() {
 			c.sending.Lock()
 			err := c.stream.SendMsg(outbound(f.b))
 			c.sending.Unlock()
+			f.b = nil // its caller waits for the reply without it
 			if c.sent(err); err != nil {
 				return
 			}

@@ -17,8 +17,8 @@ const (
 const (
 	// DefaultMessageBytes limits one message in each direction.
 	DefaultMessageBytes = 8 << 20
-	// MaxPrepared is how many prepared configs an instance keeps; the least recently
-	// used are dropped first. This is more than a workflow has evaluators, and small
-	// compared with a process.
+	// MaxPrepared is how many prepared configs an instance keeps, of as many bytes
+	// together as one message may have; the least recently used are dropped first. This is
+	// more than a workflow has evaluators, and small compared with a process.
 	MaxPrepared = 64
 )

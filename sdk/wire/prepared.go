@@ -9,31 +9,37 @@ import (
 )
 
 // preparedConfigs keeps a plugin's results for its configs and drops the least recently
-// used first. Each is made once, however many calls ask at the same time. A failure is
-// returned to the calls that waited for it, and then forgotten.
+// used first, as soon as there are too many, or their JSON is too long together: what is
+// prepared may be as long as its config, or keep it. Each is made once, however many calls
+// ask at the same time. A failure is returned to the calls that waited for it, and then
+// forgotten.
 type preparedConfigs struct {
 	mu      sync.Mutex
 	limit   int
+	most    int // bytes of JSON together, unless one has more by itself
+	bytes   int
 	entries map[configKey]*list.Element
 	recent  *list.List // of *preparedConfig, the most recently used first
 }
 
 type preparedConfig struct {
 	key   configKey
+	size  int           // of its JSON
 	done  chan struct{} // closed once value and err are set
 	value any
 	err   error
 }
 
-func newPreparedConfigs(limit int) *preparedConfigs {
-	return &preparedConfigs{limit: limit, entries: map[configKey]*list.Element{}, recent: list.New()}
+func newPreparedConfigs(limit, most int) *preparedConfigs {
+	return &preparedConfigs{limit: limit, most: most, entries: map[configKey]*list.Element{}, recent: list.New()}
 }
 
-// get returns the entry of a key, and prepares it if it doesn't exist. Without prepare,
-// a missing entry is the error that makes the host send the config.
-func (c *preparedConfigs) get(ctx context.Context, key configKey, prepare func() (any, error)) (any, error) {
+// get returns the entry of a key, and prepares it from a config of that many bytes if it
+// doesn't exist. Without prepare, a missing entry is the error that makes the host send the
+// config.
+func (c *preparedConfigs) get(ctx context.Context, key configKey, size int, prepare func() (any, error)) (any, error) {
 	for {
-		entry, mine := c.claim(key, prepare != nil)
+		entry, mine := c.claim(key, size, prepare != nil)
 		switch {
 		case entry == nil:
 			return nil, sdk.Errorf(sdk.NotFound, "config_unknown", "no config of digest %s was prepared", key.digest)
@@ -57,7 +63,7 @@ func (c *preparedConfigs) get(ctx context.Context, key configKey, prepare func()
 
 // claim returns the entry of a key, and whether it was added and the caller must fill
 // it.
-func (c *preparedConfigs) claim(key configKey, add bool) (entry *preparedConfig, mine bool) {
+func (c *preparedConfigs) claim(key configKey, size int, add bool) (entry *preparedConfig, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if el := c.entries[key]; el != nil {
@@ -67,9 +73,10 @@ func (c *preparedConfigs) claim(key configKey, add bool) (entry *preparedConfig,
 	if !add {
 		return nil, false
 	}
-	entry = &preparedConfig{key: key, done: make(chan struct{})}
+	entry = &preparedConfig{key: key, size: size, done: make(chan struct{})}
 	c.entries[key] = c.recent.PushFront(entry)
-	if c.recent.Len() > c.limit {
+	c.bytes += size
+	for c.recent.Len() > c.limit || c.bytes > c.most && c.recent.Len() > 1 {
 		c.drop(c.recent.Back())
 	}
 	return entry, true
@@ -92,5 +99,7 @@ func (c *preparedConfigs) fill(entry *preparedConfig, prepare func() (any, error
 
 func (c *preparedConfigs) drop(el *list.Element) {
 	c.recent.Remove(el)
-	delete(c.entries, el.Value.(*preparedConfig).key)
+	entry := el.Value.(*preparedConfig)
+	c.bytes -= entry.size
+	delete(c.entries, entry.key)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,35 @@ func TestOldConfigsAreForgotten(t *testing.T) {
 	if n.Load() != 2*configs {
 		t.Errorf("prepared %d times, want %d", n.Load(), 2*configs)
 	}
+}
+
+// TestPrepared_ConfigsAreBoundedTogether: as many bytes as one message may have are kept, and the newest in any
+// case.
+func TestPrepared_ConfigsAreBoundedTogether(t *testing.T) {
+	var n atomic.Int32
+	c := connect(t, counting(&n, nil), wire.ServerConfig{MessageBytes: 1 << 20}, wire.ClientOptions{MessageBytes: 1 << 20})
+	use := func(digest string, size int, prepared int32) {
+		t.Helper()
+		config := wire.Config{JSON: json.RawMessage(`{"text":"` + strings.Repeat("x", size) + `"}`), Digest: digest}
+		if err := c.Prepare(t.Context(), sdk.KindEvaluator, config); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Evaluate(t.Context(), config, one(`1`)); err != nil {
+			t.Fatal(err)
+		}
+		if n.Load() != prepared {
+			t.Errorf("after %s %d were prepared, want %d", digest, n.Load(), prepared)
+		}
+	}
+	use("small", 10, 1)
+	use("half", 500_000, 2)
+	use("another half", 500_000, 3)
+	use("small", 10, 3)
+	use("half", 500_000, 3)
+	use("most", 900_000, 4) // only this one is kept
+	use("most", 900_000, 4)
+	use("half", 500_000, 5)
+	use("small", 10, 6)
 }
 
 func TestFailedPrepareIsTriedAgain(t *testing.T) {

@@ -41,8 +41,9 @@ type Server struct {
 // NewServer returns the server of a plugin. Register it with [ServerOptions]
 // among the gRPC server's options.
 func NewServer(p sdk.Plugin, cfg ServerConfig) *Server {
-	s := &Server{plugin: p, manifest: p.Describe(), config: cfg, prepared: newPreparedConfigs(MaxPrepared)}
+	s := &Server{plugin: p, manifest: p.Describe(), config: cfg}
 	s.config.MessageBytes = orDefault(cfg.MessageBytes, DefaultMessageBytes)
+	s.prepared = newPreparedConfigs(MaxPrepared, s.config.MessageBytes)
 	s.config.Parallel = max(1, orDefault(cfg.Parallel, s.manifest.Parallel))
 	if cfg.Stderr == nil {
 		s.config.Stderr = os.Stderr

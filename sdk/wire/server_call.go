@@ -121,9 +121,9 @@ func (s *Server) prepare(ctx context.Context, kind sdk.Kind, cfg *wirepb.Config)
 	}
 	key := configKey{kind, cfg.GetDigest()}
 	if cfg.Json == nil {
-		return s.prepared.get(ctx, key, nil)
+		return s.prepared.get(ctx, key, 0, nil)
 	}
-	return s.prepared.get(ctx, key, func() (v any, err error) {
+	return s.prepared.get(ctx, key, len(cfg.GetJson()), func() (v any, err error) {
 		err = s.guard(func() (err error) {
 			v, err = prepareKind(ctx, &s.plugin, kind, cfg.GetJson())
 			return err
