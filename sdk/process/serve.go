@@ -41,6 +41,7 @@ func serve(ctx context.Context, p sdk.Plugin, o Options) error {
 		MessageBytes: start.MessageBytes, Parallel: start.Parallel, Stderr: o.Stderr,
 	})
 	limitProcessors(o.Getenv, half.Parallel())
+	limitMemory(o.Getenv)
 	srv := &server{ctx: ctx, health: p.Health, messageBytes: start.MessageBytes, restore: keepStdio()}
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: wire.Handshake(),
