@@ -21,7 +21,7 @@ type Request struct {
 	UserID    string
 	Namespace string
 	Type      Type
-	// Payload is what to do, up to [MaxPayloadBytes] of JSON, in the form that the type's
+	// Payload is what to do, up to [MaxPayloadBytes] of JSON, or [MaxWorkflowBytes], in the form that the type's
 	// handler expects. A memory's content is in an object with its memory_id, so that a purge
 	// finds it there. Memories names the memories whose content is elsewhere in the payload.
 	Payload  json.RawMessage
@@ -66,8 +66,8 @@ func (q *Request) validate() error {
 	if !validWord(q.IdempotencyKey) {
 		add("idempotency_key", "isn't up to %d bytes of UTF-8 without control characters", core.MaxIDBytes)
 	}
-	if len(q.Payload) > MaxPayloadBytes {
-		add("payload", "has %d bytes (limit %d)", len(q.Payload), MaxPayloadBytes)
+	if most := q.Type.maxPayload(); len(q.Payload) > most {
+		add("payload", "has %d bytes (limit %d)", len(q.Payload), most)
 	} else if len(q.Payload) > 0 && !json.Valid(q.Payload) {
 		add("payload", "isn't JSON")
 	}

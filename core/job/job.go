@@ -61,9 +61,11 @@ const SystemUser = "system"
 
 // The limits of a job's content.
 const (
-	// MaxPayloadBytes is the largest payload: as large as a plugin's message, which is the
-	// limit for a workflow with its files.
-	MaxPayloadBytes = 8 << 20
+	// MaxPayloadBytes is the largest payload, and MaxWorkflowBytes that of a job of the type
+	// [Workflow]: a workflow with the files of its messages, 27 MiB of base64, next to a state of up
+	// to 8 MiB.
+	MaxPayloadBytes  = 8 << 20
+	MaxWorkflowBytes = 36 << 20
 	// MaxResultBytes is the largest result.
 	MaxResultBytes = 8 << 20
 	// MaxSteps is how many steps a job may save, and MaxStepBytes their largest total size.
@@ -74,6 +76,14 @@ const (
 	maxReasonBytes  = 128
 	maxMessageBytes = 500
 )
+
+// maxPayload is the largest payload of a job of the type.
+func (t Type) maxPayload() int {
+	if t == Workflow {
+		return MaxWorkflowBytes
+	}
+	return MaxPayloadBytes
+}
 
 // Job is a piece of background work.
 type Job struct {

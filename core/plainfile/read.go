@@ -5,6 +5,7 @@
 package plainfile
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -42,7 +43,11 @@ func readPlain(open func(string, int, fs.FileMode) (*os.File, error), name, path
 	if err := refuse(file, name, func(m fs.FileMode) bool { return !m.IsRegular() }); err != nil {
 		return nil, err
 	}
-	return ReadAll(name, file, limit)
+	size := int64(0)
+	if info, err := file.Stat(); err == nil {
+		size = info.Size() // it may grow or shrink while it is read
+	}
+	return readAll(name, file, size, limit)
 }
 
 // ReadInput reads an input that the user named, of up to limit bytes, as [OpenInput]
@@ -74,15 +79,21 @@ func OpenInput(path string) (*os.File, error) {
 // ReadAll reads a stream of up to limit bytes. A longer one is sdk.Exhausted,
 // reason "file_too_large". The name is for messages.
 func ReadAll(name string, r io.Reader, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	return readAll(name, r, 0, limit)
+}
+
+// readAll is ReadAll for a stream of about size bytes.
+func readAll(name string, r io.Reader, size, limit int64) ([]byte, error) {
+	data := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), limit+1)+bytes.MinRead)) // so that it needn't grow
+	_, err := data.ReadFrom(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
-	if int64(len(data)) > limit {
+	if int64(data.Len()) > limit {
 		return nil, sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, limit).
 			WithHint("check that this is the right input, and make it smaller").WithDetail("most", limit)
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // refuse refuses a file of an unwanted kind.

@@ -22,6 +22,7 @@ type call struct {
 	kind    sdk.Kind // what the plugin must be; "" is anything
 	timeout time.Duration
 	config  string               // the digest of the config; "" without one
+	bytes   int                  // of config, state and output
 	request func() requestDigest // identifies the request; nil if it can't be at fault
 	item    func() error         // after a call that succeeded: the error of its items, if all failed; may be nil
 	run     func(ctx context.Context, instance Instance) error
@@ -59,13 +60,14 @@ func (p *pool) try(ctx context.Context, c call, alone bool) (err error) {
 	if err := p.admit(ctx); err != nil {
 		return err
 	}
-	m, place, err := p.acquire(ctx, tenant, alone)
+	granted, place, err := p.acquire(ctx, tenant, c.bytes, alone)
 	if err != nil {
 		return err
 	}
 	defer place()
+	m := granted.member
 	answered, began := false, time.Now()
-	defer func() { p.release(m, tenant, answered, began) }()
+	defer func() { p.release(granted, tenant, answered, began) }()
 	if manifest := m.Manifest(); c.kind != "" && !manifest.Has(c.kind) {
 		return p.kindUnsupported(c, manifest)
 	}

@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,7 +63,7 @@ func (s *Supervisor) checkConfig(ctx context.Context, target core.Target) error 
 	}
 	verdict, err := core.PluginEvaluator(s, core.Target{
 		Plugin: judge, Config: jsontext.MustEncode(map[string]any{"schema": manifest.ConfigSchema, "scoring": "strict"}),
-	}).Evaluate(ctx, &sdk.EvaluateRequest{Output: target.Config})
+	}).Evaluate(ctx, &sdk.EvaluateRequest{Output: shortened(target.Config, s.messageBytes(judge)-largeCall)})
 	switch {
 	case sdk.CodeOf(err) == sdk.Invalid:
 		return sdk.Errorf(sdk.Invalid, "config_schema_invalid", "the config_schema in the manifest of plugin %q: %w", target.Plugin, err).
@@ -75,10 +77,58 @@ func (s *Supervisor) checkConfig(ctx context.Context, target core.Target) error 
 	return nil
 }
 
-func (s *Supervisor) installed(name string) bool {
+// Texts of over longText bytes are cut to shownText in a config that is too long for a message.
+const (
+	longText  = 64 << 10
+	shownText = 64
+)
+
+// shortened is a config of up to most bytes: in a longer one, long texts are cut, such as the pictures of
+// messages. A schema says more about the shape of a config than about the ends of its texts, and the plugin
+// itself sees all of them.
+func shortened(config json.RawMessage, most int) json.RawMessage {
+	if len(config) <= most {
+		return config
+	}
+	var out []byte
+	rest := []byte(config)
+	for {
+		begin := bytes.IndexByte(rest, '"')
+		if begin < 0 {
+			return append(out, rest...)
+		}
+		end := begin + 1
+		for end < len(rest) && rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end = min(end+1, len(rest)); end-begin <= longText {
+			out = append(out, rest[:end]...)
+		} else {
+			text := rest[begin+1 : begin+1+shownText]
+			if escape := bytes.IndexByte(text, '\\'); escape >= 0 {
+				text = text[:escape]
+			}
+			out = append(append(out, rest[:begin+1]...), bytes.ToValidUTF8(text, nil)...)
+			out = append(out, '"')
+		}
+		rest = rest[end:]
+	}
+}
+
+func (s *Supervisor) installed(name string) bool { return s.messageBytes(name) > 0 }
+
+// messageBytes is the limit of a plugin's messages; 0 if it isn't installed.
+func (s *Supervisor) messageBytes(name string) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.pools[name] != nil
+	ps := s.pools[name]
+	if ps == nil {
+		return 0
+	}
+	return ps.base.plugin.Limits.MessageBytes
 }
 
 // MayRecall reports whether a plugin is granted to recall memories by itself.

@@ -77,6 +77,30 @@ func TestAConfigIsJudgedOnceByItsPluginsSchema(t *testing.T) {
 	}
 }
 
+// TestConfig_OfAnySizeIsJudged: in one that is longer than the judge's messages, long texts are cut, and the
+// plugin has it whole.
+func TestConfig_OfAnySizeIsJudged(t *testing.T) {
+	long := strings.Repeat("A", 9<<20)
+	for name, tt := range map[string]struct{ config, judged string }{
+		"a long one":                     {`{"a": "` + long + `", "b\"c": [1, "x\\"]}`, `{"a": "` + long[:64] + `", "b\"c": [1, "x\\"]}`},
+		"an escape":                      {`{"a": "A\n` + long + `"}`, `{"a": "A"}`},
+		"a character that would be half": {`{"a": "` + long[:63] + "ü" + long + `"}`, `{"a": "` + long[:63] + `"}`},
+		"one that fits":                  {`{"a": "` + long[:6<<20] + `"}`, `{"a": "` + long[:6<<20] + `"}`},
+		"many short texts":               {`["` + strings.Repeat(long[:64<<10]+`","`, 140) + `"]`, `["` + strings.Repeat(long[:64]+`","`, 140) + `"]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			s, prepared, _ := judged(t, true, func(_, config string) sdk.EvaluateResult { got = config; return verdict() })
+			if err := s.Prepare(t.Context(), sdk.KindCorrector, core.Target{Plugin: "p", Config: json.RawMessage(tt.config)}); err != nil || *prepared != 1 {
+				t.Fatal(err)
+			}
+			if got != tt.judged {
+				t.Errorf("%.200q was judged (%d bytes), want %.200q", got, len(got), tt.judged)
+			}
+		})
+	}
+}
+
 func TestAConfigThatDoesNotMatchIsNotPrepared(t *testing.T) {
 	var findings []sdk.Finding
 	for i := range 22 {

@@ -251,6 +251,15 @@ func evaluate(ctx context.Context, s *plugin.Supervisor) error {
 	return err
 }
 
+// requests are requests without content.
+func requests[R any](n int) []*R {
+	list := make([]*R, n)
+	for i := range list {
+		list[i] = new(R)
+	}
+	return list
+}
+
 // evaluateText makes a call of plugin p with an output of its own.
 func evaluateText(ctx context.Context, s *plugin.Supervisor, text string) error {
 	output, _ := json.Marshal(text)

@@ -13,7 +13,7 @@ type member struct {
 	busy    int      // slots taken
 	callers []string // the tenants of the calls in its slots
 	alone   bool     // the call that it has must be its only one
-	kept    bool     // it takes no more calls until it is idle, for one that must be alone
+	kept    *waiter  // unless nil, it takes no more calls until it has room for this one
 	asked   bool     // whether the host has asked it to end
 	checked bool     // its health is being checked: it takes no calls meanwhile
 	calls   int      // counts the calls that it was given
@@ -25,18 +25,18 @@ type member struct {
 	culprit, suspicious bool
 }
 
-// usable reports whether a call may be given to the member.
-func (m *member) usable() bool {
-	return m.busy < m.slots && !m.alone && !m.kept && !m.checked && !m.ending()
+// usable reports whether a call may be given to the member that needs so many slots.
+func (m *member) usable(w *waiter, needs int) bool {
+	return m.busy+needs <= m.slots && !m.alone && (m.kept == nil || m.kept == w) && !m.checked && !m.ending()
 }
+
+// idle reports whether it has no call, and may be given one.
+func (m *member) idle() bool { return m.busy == 0 && !m.checked && !m.ending() }
 
 // only reports whether all calls that it has are a tenant's.
 func (m *member) only(tenant string) bool {
 	return !slices.ContainsFunc(m.callers, func(caller string) bool { return caller != tenant })
 }
-
-// idle reports whether it has no call, and may be given one.
-func (m *member) idle() bool { return m.busy == 0 && !m.checked && !m.ending() }
 
 func (m *member) ending() bool { return m.asked || m.retired != nil || m.done() }
 

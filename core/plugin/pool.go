@@ -76,12 +76,14 @@ type pool struct {
 type waiter struct {
 	granted chan grant // receives one
 	tenant  string
+	bytes   int  // of its request
 	alone   bool // it must be the only call of its instance
 }
 
-// grant is a slot of a member, or the reason why there is none.
+// grant is slots of a member, or the reason why there are none.
 type grant struct {
 	member *member
+	slots  int
 	err    error
 }
 
@@ -96,35 +98,37 @@ func newPool(p Installed, o *Options) *pool {
 
 // acquire waits for a slot: a tenant's calls are served in their order, and tenants take turns.
 // The caller must release the slot, and then its place.
-func (p *pool) acquire(ctx context.Context, tenant string, alone bool) (m *member, place func(), err error) {
+func (p *pool) acquire(ctx context.Context, tenant string, bytes int, alone bool) (g grant, place func(), err error) {
 	if ctx.Err() != nil {
-		return nil, nil, p.gaveUp(ctx, "before the call began")
+		return grant{}, nil, p.gaveUp(ctx, "before the call began")
 	}
+	p.mu.Lock()
+	slots := p.slots()
+	p.mu.Unlock()
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.open, cancel)()
-	place, err = p.share.Take(waiting, tenant, 1)
+	place, err = p.share.Take(waiting, tenant, int64(p.slotsOf(bytes, slots)))
 	if err == nil {
-		if m, err = p.enqueue(ctx, tenant, alone); err != nil {
+		if g, err = p.enqueue(ctx, &waiter{granted: make(chan grant, 1), tenant: tenant, bytes: bytes, alone: alone}); err != nil {
 			place()
 		}
-		return m, place, err
+		return g, place, err
 	}
 	if ctx.Err() == nil {
-		return nil, nil, errClosed()
+		return grant{}, nil, errClosed()
 	}
-	return nil, nil, p.gaveUp(ctx, waitedForInstance)
+	return grant{}, nil, p.gaveUp(ctx, waitedForInstance)
 }
 
 const waitedForInstance = "while the call waited for an instance"
 
 // enqueue waits for a slot, first come, first served.
-func (p *pool) enqueue(ctx context.Context, tenant string, alone bool) (*member, error) {
-	w := &waiter{granted: make(chan grant, 1), tenant: tenant, alone: alone}
+func (p *pool) enqueue(ctx context.Context, w *waiter) (grant, error) {
 	p.mu.Lock()
 	if p.open.Err() != nil {
 		p.mu.Unlock()
-		return nil, errClosed()
+		return grant{}, errClosed()
 	}
 	p.queue = append(p.queue, w)
 	p.dispatch()
@@ -132,10 +136,10 @@ func (p *pool) enqueue(ctx context.Context, tenant string, alone bool) (*member,
 
 	select {
 	case g := <-w.granted:
-		return g.member, g.err
+		return g, g.err
 	case <-ctx.Done():
 		p.withdraw(w)
-		return nil, p.gaveUp(ctx, waitedForInstance)
+		return grant{}, p.gaveUp(ctx, waitedForInstance)
 	}
 }
 
@@ -149,27 +153,28 @@ func (p *pool) withdraw(w *waiter) {
 		return
 	}
 	if g := <-w.granted; g.member != nil {
-		p.free(g.member, w.tenant)
+		p.free(g, w.tenant)
 	}
 }
 
-// release gives the slot of a tenant's call back. answered is whether the instance answered
+// release gives the slots of a tenant's call back. answered is whether the instance answered
 // the call, which began at a time.
-func (p *pool) release(m *member, tenant string, answered bool, began time.Time) {
+func (p *pool) release(g grant, tenant string, answered bool, began time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answered {
-		p.breaker.answered(time.Now(), m.started)
+		p.breaker.answered(time.Now(), g.member.started)
 		p.answeredTenant(tenant, began)
 	}
-	p.free(m, tenant)
+	p.free(g, tenant)
 }
 
-func (p *pool) free(m *member, tenant string) {
+func (p *pool) free(g grant, tenant string) {
+	m := g.member
 	if i := slices.Index(m.callers, tenant); i >= 0 {
 		m.callers = slices.Delete(m.callers, i, i+1)
 	}
-	m.busy--
+	m.busy -= g.slots
 	m.alone = false
 	p.endRetired(m)
 	p.tasks.Done()
@@ -178,9 +183,9 @@ func (p *pool) free(m *member, tenant string) {
 
 // dispatch gives free slots to waiting calls, and starts instances for the rest.
 func (p *pool) dispatch() {
-	if !slices.ContainsFunc(p.queue, func(w *waiter) bool { return w.alone }) {
-		for _, m := range p.members {
-			m.kept = false // who needed it has given up
+	for _, m := range p.members {
+		if m.kept != nil && !slices.Contains(p.queue, m.kept) {
+			m.kept = nil // who needed it has given up
 		}
 	}
 	for i := 0; i < len(p.queue); {
@@ -189,12 +194,14 @@ func (p *pool) dispatch() {
 			i++
 			continue
 		}
-		m.busy++
+		w := p.queue[i]
+		g := grant{member: m, slots: p.slotsOf(w.bytes, m.slots)}
+		m.busy += g.slots
 		m.calls++
-		m.alone, m.kept = p.queue[i].alone, false
-		m.callers = append(m.callers, p.queue[i].tenant)
+		m.alone, m.kept = w.alone, nil
+		m.callers = append(m.callers, w.tenant)
 		p.tasks.Add(1)
-		p.grantTo(i, grant{member: m})
+		p.grantTo(i, g)
 	}
 	p.grow()
 }
@@ -202,20 +209,24 @@ func (p *pool) dispatch() {
 // memberFor finds a member for a call, if one is free: one that has calls of its tenant only, else
 // an idle one, else any, which sets crowded. In a process, a short call would wait for each turn of
 // another tenant's long ones; between processes, the system divides. For a call that must be alone
-// on its instance, the least busy member takes no other calls until it is idle.
+// on its instance, or that needs several slots, the least busy member takes no other calls until
+// there is room.
 func (p *pool) memberFor(w *waiter) *member {
 	var best, idle, mixed *member
+	needs := 1
 	for _, m := range p.members {
-		switch {
-		case !w.alone && m.usable() && m.busy > 0 && m.only(w.tenant):
+		needs = p.slotsOf(w.bytes, m.slots)
+		if w.alone {
+			needs = m.slots
+		}
+		switch free := m.usable(w, needs); {
+		case free && m.busy > 0 && m.only(w.tenant):
 			return m
-		case !w.alone && m.usable() && m.busy == 0 && idle == nil:
+		case free && m.busy == 0 && idle == nil:
 			idle = m
-		case !w.alone && m.usable() && mixed == nil:
+		case free && mixed == nil:
 			mixed = m
-		case w.alone && m.idle():
-			return m
-		case w.alone && !m.alone && !m.ending() && (best == nil || m.busy < best.busy):
+		case !free && !m.alone && !m.ending() && (best == nil || m.busy < best.busy):
 			best = m
 		}
 	}
@@ -223,11 +234,26 @@ func (p *pool) memberFor(w *waiter) *member {
 		p.crowded = p.crowded || idle == nil
 		return cmp.Or(idle, mixed)
 	}
-	if best != nil && !slices.ContainsFunc(p.members, func(m *member) bool { return m.kept }) &&
+	if needs > 1 && best != nil && !slices.ContainsFunc(p.members, func(m *member) bool { return m.kept != nil }) &&
 		len(p.members)+p.starting >= p.plugin.Limits.Instances {
-		best.kept = true
+		best.kept = w
 	}
 	return nil
+}
+
+// largeCall is the size, in bytes of config, state and output, from which a call takes more than one
+// slot: smaller calls are what the number of slots is meant for.
+const largeCall = 1 << 20
+
+// slotsOf is how many of an instance's slots a call takes. All of them together are worth one
+// message of the largest size, since an instance that has room for the largest message hasn't for
+// one in each slot.
+func (p *pool) slotsOf(bytes, slots int) int {
+	if bytes <= largeCall {
+		return 1
+	}
+	most := p.plugin.Limits.MessageBytes
+	return min(slots, (bytes*slots+most-1)/most)
 }
 
 func (p *pool) grantNext(g grant) { p.grantTo(0, g) }
@@ -301,7 +327,7 @@ func (p *pool) watch(m *member) {
 		switch {
 		case m.busy == 0:
 			p.breaker.exited(now, now.Sub(m.started), cause, p.options.Random())
-		case m.busy == 1: // otherwise the calls are repeated, each alone
+		case len(m.callers) == 1: // otherwise the calls are repeated, each alone
 			m.culprit = true
 			p.blame(m.callers[0], now, now.Sub(m.started), cause)
 		default:

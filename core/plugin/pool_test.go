@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,6 +74,48 @@ func TestPoolGrowsWhenAllAreBusyAndStopsAtItsLimit(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPool_LargeCallsTakeSeveralSlots, so that an instance never has more at a time than one message may
+// have, and small calls that come later don't keep a large one waiting.
+func TestPool_LargeCallsTakeSeveralSlots(t *testing.T) {
+	d := &driver{callFn: func(ctx context.Context, i *instance) error { return i.work(ctx, time.Second) }}
+	supervise(t, d, plugin.Limits{Instances: 1, Parallel: 4, MessageBytes: 8 << 20}, func(t *testing.T, s *plugin.Supervisor) {
+		var results []chan error
+		call := func(bytes int) {
+			result := make(chan error, 1)
+			results = append(results, result)
+			go func() { result <- evaluateText(t.Context(), s, strings.Repeat("x", bytes)) }()
+			synctest.Wait()
+		}
+		at := func(when string, busy, waiting int) {
+			t.Helper()
+			if got := statusOf(t, s); got.Busy != busy || got.Waiting != waiting {
+				t.Errorf("%s: %d calls are worked on and %d wait, want %d and %d", when, got.Busy, got.Waiting, busy, waiting)
+			}
+		}
+		call(1)
+		time.Sleep(time.Millisecond) // so that this one ends first
+		call(5 << 20)                // three slots
+		at("one small, one large", 2, 0)
+		call(5 << 20)
+		call(1)
+		at("another of each", 2, 2)
+		time.Sleep(time.Second - time.Millisecond)
+		synctest.Wait()
+		at("the first has ended", 1, 2)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		at("the large one has ended", 2, 0)
+		call(9 << 20) // more than a message has: the driver refuses it
+		call(1)
+		at("one that is too large", 2, 2)
+		for _, result := range results {
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func TestCallsThatWaitAreServedInOrder(t *testing.T) {

@@ -38,7 +38,7 @@ func TestPrompts_OfPluginsThatRecall(t *testing.T) {
 				s := plugin.NewSupervisor(plugin.Options{Driver: d, Installed: []plugin.Installed{{Name: "p", Env: []string{"KEY=sk-<4fGh7kQ2mN8vB1cX>", "MODE=on"}, Granted: plugin.Capabilities{Host: c.granted}}}})
 				defer s.Close()
 				ctx := plugin.WithScope(t.Context(), &plugin.Scope{Env: map[string][]string{"p": {"OWN=run-secret-9"}, "q": {"X=and"}}})
-				results, err := s.Evaluate(ctx, core.Target{Plugin: "p"}, make([]*sdk.EvaluateRequest, 3))
+				results, err := s.Evaluate(ctx, core.Target{Plugin: "p"}, requests[sdk.EvaluateRequest](3))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -84,7 +84,7 @@ func (p *pool) status(now time.Time) Status {
 	shown := p.worstBreaker(now)
 	st.Breaker = shown.state(now)
 	for _, m := range p.members {
-		st.Busy += m.busy
+		st.Busy += len(m.callers)
 	}
 	if st.Breaker == BreakerOpen {
 		st.RetryAt = shown.reopens

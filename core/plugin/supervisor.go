@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -144,7 +145,7 @@ func (s *Supervisor) Prepare(ctx context.Context, kind sdk.Kind, target core.Tar
 	}
 	config := configOf(target)
 	ctx, _ = s.serving(ctx) // usage before a run isn't charged
-	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, config: config.Digest, request: func() requestDigest { return preparing(config.Digest) }, run: func(ctx context.Context, i Instance) error {
+	return s.do(ctx, target, call{op: "prepare with " + target.Plugin, kind: kind, config: config.Digest, bytes: len(config.JSON), request: func() requestDigest { return preparing(config.Digest) }, run: func(ctx context.Context, i Instance) error {
 		return i.Prepare(ctx, kind, config)
 	}})
 }
@@ -212,7 +213,7 @@ func batch[Q, R any](
 		}
 		return err
 	}
-	err = s.do(ctx, target, call{op: op, kind: kind, config: config.Digest, request: request, item: item, run: func(ctx context.Context, i Instance) (err error) {
+	err = s.do(ctx, target, call{op: op, kind: kind, config: config.Digest, bytes: sizeOf(config, reqs), request: request, item: item, run: func(ctx context.Context, i Instance) (err error) {
 		results, err = run(ctx, i, config)
 		for n := range results {
 			err = stopped(ctx, err, results[n].Err)
@@ -238,16 +239,35 @@ func configOf(target core.Target) Config {
 func digestRequests[Q any](role sdk.Role, config string, reqs []*Q) requestDigest {
 	texts := []string{string(role), config}
 	for _, req := range reqs {
-		switch r := any(req).(type) {
-		case *sdk.EvaluateRequest:
-			texts = append(texts, string(r.State), string(r.Output))
-		case *sdk.GenerateRequest:
-			texts = append(texts, string(r.State))
-		case *sdk.CorrectRequest:
-			texts = append(texts, string(r.State), string(r.Output))
+		for _, value := range valuesOf(req) {
+			texts = append(texts, string(value))
 		}
 	}
 	return requestDigest(digestOf(texts))
+}
+
+// sizeOf is how many bytes a call has.
+func sizeOf[Q any](config Config, reqs []*Q) int {
+	size := len(config.JSON)
+	for _, req := range reqs {
+		for _, value := range valuesOf(req) {
+			size += len(value)
+		}
+	}
+	return size
+}
+
+// valuesOf are the JSON values of a request.
+func valuesOf(req any) [2]json.RawMessage {
+	switch r := req.(type) {
+	case *sdk.EvaluateRequest:
+		return [2]json.RawMessage{r.State, r.Output}
+	case *sdk.CorrectRequest:
+		return [2]json.RawMessage{r.State, r.Output}
+	case *sdk.GenerateRequest:
+		return [2]json.RawMessage{r.State}
+	}
+	return [2]json.RawMessage{}
 }
 
 // do makes a call to the target's plugin.

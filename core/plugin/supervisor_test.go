@@ -20,9 +20,9 @@ func TestEveryKindOfCallReachesThePlugin(t *testing.T) {
 	d := &driver{}
 	supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
 		target := core.Target{Plugin: "p", Config: json.RawMessage(`{"a":1}`)}
-		evaluated, err1 := s.Evaluate(t.Context(), target, make([]*sdk.EvaluateRequest, 1))
-		generated, err2 := s.Generate(t.Context(), target, make([]*sdk.GenerateRequest, 2))
-		corrected, err3 := s.Correct(t.Context(), target, make([]*sdk.CorrectRequest, 3))
+		evaluated, err1 := s.Evaluate(t.Context(), target, requests[sdk.EvaluateRequest](1))
+		generated, err2 := s.Generate(t.Context(), target, requests[sdk.GenerateRequest](2))
+		corrected, err3 := s.Correct(t.Context(), target, requests[sdk.CorrectRequest](3))
 		if err := errors.Join(err1, err2, err3); err != nil || len(evaluated) != 1 || len(generated) != 2 || len(corrected) != 3 {
 			t.Errorf("%v; %d, %d, %d results, want 1, 2, 3", err, len(evaluated), len(generated), len(corrected))
 		}

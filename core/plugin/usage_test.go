@@ -48,7 +48,7 @@ func TestServicesAreChargedToTheCallingRun(t *testing.T) {
 				return tt.results
 			}
 			supervise(t, d, plugin.Limits{}, func(t *testing.T, s *plugin.Supervisor) {
-				results, err := s.Evaluate(t.Context(), core.Target{Plugin: "p"}, make([]*sdk.EvaluateRequest, len(tt.results)))
+				results, err := s.Evaluate(t.Context(), core.Target{Plugin: "p"}, requests[sdk.EvaluateRequest](len(tt.results)))
 				for i, want := range tt.usage {
 					if got := results[i].Response.Usage; got != want {
 						t.Errorf("result %d has %+v, want %+v", i, got, want)

@@ -90,7 +90,7 @@ func LimitKeys() []Key {
 		{Name: "timeout", Default: "30s", Doc: "how long a call may take, 1ms to 24h; a step's own timeout overrides it", schema: schema{"type": "string"}},
 		{Name: "instances", Default: "2", Doc: fmt.Sprintf("how many run at once, 1 to %d", maxInstances), schema: count(maxInstances)},
 		{Name: "parallel", Default: "what the manifest says", Doc: fmt.Sprintf("how many calls an instance takes at once, 1 to %d", maxParallel), schema: count(maxParallel)},
-		{Name: "output", Default: "8MiB", Doc: "how large an answer may be", schema: size()},
+		{Name: "output", Default: "8MiB", Doc: "how large a request and an answer may be", schema: size()},
 		{Name: "processes", Default: "1", Runtime: plugin.RuntimeProcess, Doc: fmt.Sprintf("how many processes and threads it may have, 1 to %d", maxProcesses), schema: count(maxProcesses)},
 	}
 }
