@@ -78,7 +78,7 @@ func workflowPage(t *testing.T) any {
 			{"`stop_when`", policy.ExpressionVariables(policypoint.Stop)},
 		},
 		"MaxExpression": policy.MaxSourceBytes, "MaxFile": int64(workflow.MaxFile), "MaxNamedFile": int64(workflow.MaxNamedFile),
-		"MaxNamedFiles": workflow.MaxNamedFiles,
+		"MaxNamedFiles": workflow.MaxNamedFiles, "MaxMessageFiles": int64(workflow.MaxMessageFiles),
 	}
 }
 

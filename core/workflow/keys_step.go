@@ -121,7 +121,7 @@ func partBlocks() []Block {
 		{blockPart, "A part of a message. Images and files are for messages of the user. Each endpoint takes what its provider documents: all take images; files that are texts are sent as text to all.", []Key{
 			{Name: "type", Type: TypeWord, Values: []string{"text", "image", "file"}, Required: true, Doc: "What it is."},
 			{Name: "text", Type: TypeText, Sees: state, Doc: "A text."},
-			{Name: "file", Type: TypeText, Doc: fmt.Sprintf("A file in the workflow's folder, of up to %d MiB. It is kept with the run.", maxPartFile>>20)},
+			{Name: "file", Type: TypeText, Doc: fmt.Sprintf("A file in the workflow's folder. It is kept with the run. All files of a workflow's messages have up to %d MiB together.", MaxMessageFiles>>20)},
 			{Name: "url", Type: TypeText, Doc: "An address, https://, that the endpoint reads; not Ollama."},
 			{Name: "base64", Type: TypeText, Sees: state, Doc: "The content itself; it needs a `media_type`."},
 			{Name: "media_type", Type: TypeText, Default: "by the file's name", Doc: "Its type, such as `image/png`."},

@@ -49,6 +49,8 @@ type loader struct {
 	// chain are the files of the workflows that call this one as a tool, and its own.
 	chain []string
 	tools []ToolPlan
+	// messageBytes is how many bytes the files of the current messages have.
+	messageBytes int
 }
 
 func newLoader(source core.Source, opts Options) *loader {

@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/base64"
 	"path"
+	"strings"
 
 	"github.com/reflectory/reflectory/core/document"
 	"github.com/reflectory/reflectory/core/jsontext"
@@ -13,12 +14,10 @@ import (
 // files are texts.
 const encodedSuffix = ";base64"
 
-// maxPartFile bounds a file of a message, in bytes: as base64 it is a named file.
-const maxPartFile = MaxNamedFile / 4 * 3
-
 // messages reads a conversation.
 func (l *loader) messages(n *document.Node, names []string) part {
 	all := list{}
+	l.messageBytes = 0
 	for _, item := range n.Items {
 		m := l.block(item, "a message", blockMessage)
 		m.Need("role")
@@ -45,6 +44,9 @@ func (l *loader) messages(n *document.Node, names []string) part {
 	}
 	if len(all) == 0 {
 		l.Add(n.At, "", "messages is empty")
+	}
+	if l.messageBytes > MaxMessageFiles {
+		l.Add(n.At, smallerHint, "the files of messages have %d bytes together (limit %d)", l.messageBytes, MaxMessageFiles)
 	}
 	return all
 }
@@ -116,7 +118,8 @@ func (l *loader) partFile(b *block, n *document.Node) (o object) {
 		l.Add(n.At, "", "there is no file %q in the workflow's folder", n.Text)
 		return nil
 	}
-	o = object{{"base64", constant(jsontext.MustEncode(encoded))}}
+	l.messageBytes += decodedLen(encoded)
+	o = object{{"base64", asJSON(encoded)}}
 	if b.Get("name") == nil {
 		o = append(o, field{"name", constant(jsontext.MustEncode(path.Base(clean)))})
 	}
@@ -127,6 +130,16 @@ func (l *loader) partFile(b *block, n *document.Node) (o object) {
 		l.Add(n.At, "write media_type: TYPE/SUBTYPE", "the type of %q isn't known by its name", n.Text)
 	}
 	return o
+}
+
+// asJSON is a text of base64 as JSON. Nothing of it is escaped, unless a caller sent something else.
+func asJSON(encoded string) constant {
+	for i := range len(encoded) {
+		if c := encoded[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return constant(jsontext.MustEncode(encoded))
+		}
+	}
+	return append(append(append(make(constant, 0, len(encoded)+2), '"'), encoded...), '"')
 }
 
 // mediaTypes are the types of files by the ends of their names.
@@ -184,24 +197,48 @@ func (f *fetcher) messageFiles(messages *document.Node) error {
 
 // encoded reads a file that may be no text, unless a caller sent it as it is kept.
 func (f *fetcher) encoded(name string) error {
-	if text, err := f.read(name + encodedSuffix); err != nil || text != "" {
-		return err
-	}
-	_, isText := f.source.Files[name]
-	if _, err := f.read(name); err != nil {
-		return err
-	}
-	data, there := f.source.Files[name]
-	if !there {
+	if _, known := f.source.Files[name+encodedSuffix]; known {
 		return nil
 	}
-	if !isText {
-		delete(f.source.Files, name)
+	encoded, size := f.given[name+encodedSuffix], 0
+	if encoded != "" {
+		size = decodedLen(encoded)
+	} else {
+		data, err := f.attached(name)
+		if err != nil || data == nil {
+			return err
+		}
+		if size = len(data); size <= MaxMessageFiles {
+			encoded = base64.StdEncoding.EncodeToString(data)
+		}
 	}
-	if len(data) > maxPartFile {
-		return sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has %d bytes (limit %d)", name, len(data), maxPartFile).
-			WithHint("make the picture or the file smaller")
+	if f.messageBytes += size; f.messageBytes > MaxMessageFiles {
+		return sdk.Errorf(sdk.Exhausted, "file_too_large", "with %s the files of the workflow's messages have %d bytes together (limit %d)", name, f.messageBytes, MaxMessageFiles).
+			WithHint(smallerHint).WithDetail("most", MaxMessageFiles)
 	}
-	f.source.Files[name+encodedSuffix] = base64.StdEncoding.EncodeToString([]byte(data))
+	if err := f.room(); err != nil {
+		return err
+	}
+	f.source.Files[name+encodedSuffix] = encoded
 	return nil
 }
+
+// attached reads a file of a message; a missing file is nil.
+func (f *fetcher) attached(name string) ([]byte, error) {
+	if text, known := f.source.Files[name]; known {
+		return []byte(text), nil
+	}
+	data, err := f.first(name, MaxMessageFiles)
+	if sdk.ReasonOf(err) == "file_too_large" {
+		err = sdk.Errorf(sdk.Exhausted, "file_too_large", "%s has more than %d bytes", name, MaxMessageFiles).WithHint(smallerHint).WithDetail("most", MaxMessageFiles)
+	}
+	return data, err
+}
+
+// decodedLen is how many bytes a text in base64 stands for.
+func decodedLen(encoded string) int {
+	return base64.StdEncoding.DecodedLen(len(encoded)) - strings.Count(encoded[max(0, len(encoded)-2):], "=")
+}
+
+// smallerHint is what to do about a file that is too large for a message.
+const smallerHint = "make the picture or the file smaller, or name an https address of it as url:, which the endpoint reads"

@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"encoding/base64"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,9 +61,6 @@ func TestMessages_HavePartsFilesAndTools(t *testing.T) {
 }
 
 func TestMessages_ThatCannotBe(t *testing.T) {
-	calling := func(message string) string {
-		return "nodes:\n  - name: a\n    action: llm.call\n    with: {llm: {model: m}, messages: [" + message + "]}\n"
-	}
 	for message, want := range map[string]string{
 		`{role: user}`:                                                         `a message needs the key "content"`,
 		`{role: user, content: 7}`:                                             `content must be text or a list of parts, not a number`,
@@ -85,8 +83,55 @@ func TestMessages_ThatCannotBe(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", message, err, want)
 		}
 	}
-	dir := folder(t, map[string]string{"w.yaml": calling("{role: user, content: [{type: image, file: a.png}]}"), "a.png": strings.Repeat("x", 3<<20+1)})
-	if _, err := workflow.Read(filepath.Join(dir, "w.yaml")); sdk.ReasonOf(err) != "file_too_large" {
-		t.Errorf("a large picture: %v", err)
+}
+
+// calling is a workflow that calls a model with a message.
+func calling(message string) string {
+	return "nodes:\n  - name: a\n    action: llm.call\n    with: {llm: {model: m}, messages: [" + message + "]}\n"
+}
+
+// TestMessages_FilesAreBounded, one by one, all of a workflow together, and all of a request together, and
+// stay in the workflow's folder.
+func TestMessages_FilesAreBounded(t *testing.T) {
+	pictures := func(names ...string) (text string) {
+		for _, name := range names {
+			text += "{type: image, file: " + name + ".png}, "
+		}
+		return calling("{role: user, content: [" + text + "]}")
+	}
+	full, half := strings.Repeat("x", workflow.MaxMessageFiles), strings.Repeat("x", workflow.MaxMessageFiles/2)
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string // "" is none
+	}{
+		"the largest":              {map[string]string{"w.yaml": pictures("a"), "a.png": full}, ""},
+		"two of half of it":        {map[string]string{"w.yaml": pictures("a", "b"), "a.png": half, "b.png": half}, ""},
+		"a byte more":              {map[string]string{"w.yaml": pictures("a"), "a.png": full + "x"}, "a.png has more than 20971520 bytes"},
+		"21 MiB":                   {map[string]string{"w.yaml": pictures("a"), "a.png": full + half[:1<<20]}, "a.png has more than 20971520 bytes"},
+		"a byte more in two":       {map[string]string{"w.yaml": pictures("a", "b"), "a.png": half, "b.png": half + "x"}, "with b.png the files of the workflow's messages have 20971521 bytes together (limit 20971520)"},
+		"16 of the largest":        {map[string]string{"w.yaml": pictures(strings.Split("abcdefghijklmnop", "")...), "a.png": full, "b.png": full}, "with b.png the files of the workflow's messages have 41943040 bytes together"},
+		"one three times":          {map[string]string{"w.yaml": pictures("a", "a", "a"), "a.png": half}, "the files of messages have 31457280 bytes together (limit 20971520)"},
+		"one that leads elsewhere": {map[string]string{"w.yaml": pictures("link")}, "can't read link.png"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t, test.files)
+			if err := os.Symlink("/etc/passwd", filepath.Join(dir, "link.png")); err != nil {
+				t.Fatal(err)
+			}
+			source, err := workflow.Read(filepath.Join(dir, "w.yaml"))
+			if err == nil {
+				_, err = workflow.Load(source, workflow.Options{Expressions: expressions{}})
+			}
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || sdk.AsError(err).Hint == "" && !strings.Contains(err.Error(), "make the picture")) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	sent := map[string]string{"a.png;base64": base64.StdEncoding.EncodeToString([]byte(full)), "b.png;base64": "QQ=="}
+	if _, err := workflow.FromText("w.yaml", pictures("a"), sent); err != nil {
+		t.Errorf("a caller's: %v", err)
+	}
+	if _, err := workflow.FromText("w.yaml", pictures("a", "b"), sent); sdk.ReasonOf(err) != "file_too_large" {
+		t.Errorf("a caller's two: %v", err)
 	}
 }

@@ -23,6 +23,10 @@ const (
 	MaxNamedFile = 4 << 20
 	// MaxNamedFiles bounds their number.
 	MaxNamedFiles = 100
+	// MaxMessageFiles bounds the files of messages, in bytes: one file, and all those of a request and of a
+	// workflow together, 20 MiB. As base64 they are 27 MiB, which the strictest of the providers takes with
+	// the rest of a request (Anthropic: 32 MB a request, as documented in November 2026).
+	MaxMessageFiles = 20 << 20
 	// maxDepth bounds the nesting of mappings and lists.
 	maxDepth = 100
 )
@@ -55,7 +59,9 @@ func Read(file string) (core.Source, error) {
 	if tree == nil {
 		return source, nil
 	}
-	return source, fetch(&source, tree, func(name string) ([]byte, error) { return plainfile.ReadIn(root, name, MaxNamedFile) })
+	f := &fetcher{source: &source, open: func(name string, limit int64) ([]byte, error) { return plainfile.ReadIn(root, name, limit) }}
+	err = f.fetchAll(tree)
+	return source, err
 }
 
 // FromText is [Read] for a file that was sent as text, together with the files that it
@@ -67,20 +73,15 @@ func FromText(file, text string, files map[string]string) (core.Source, error) {
 	if tree == nil {
 		return source, nil
 	}
-	return source, fetch(&source, tree, func(name string) ([]byte, error) {
+	f := &fetcher{source: &source, given: files, open: func(name string, limit int64) ([]byte, error) {
 		text, has := files[name]
 		if !has {
 			return nil, fs.ErrNotExist
 		}
-		return plainfile.ReadAll(name, strings.NewReader(text), MaxNamedFile)
-	})
-}
-
-// fetch adds the files to a source that its document names.
-func fetch(source *core.Source, tree *document.Node, read func(name string) ([]byte, error)) error {
-	source.Files = map[string]string{}
-	f := &fetcher{open: read, source: source}
-	return sdk.Wrap("read the files of "+source.File, f.walk(tree))
+		return plainfile.ReadAll(name, strings.NewReader(text), limit)
+	}}
+	err := f.fetchAll(tree)
+	return source, err
 }
 
 // readNamed reads the file that the user named: it may be a link to anywhere, or a pipe
@@ -95,8 +96,18 @@ func readNamed(name string) (string, error) {
 
 // fetcher reads the files that schema evaluators and prompts name.
 type fetcher struct {
-	open   func(name string) ([]byte, error)
+	open   func(name string, limit int64) ([]byte, error)
 	source *core.Source
+	// given are the files that a caller sent; nil if files are read from a folder.
+	given map[string]string
+	// messageBytes is how many bytes the files of messages have, before they become base64.
+	messageBytes int
+}
+
+// fetchAll adds the files to the source that its document names.
+func (f *fetcher) fetchAll(tree *document.Node) error {
+	f.source.Files = map[string]string{}
+	return sdk.Wrap("read the files of "+f.source.File, f.walk(tree))
 }
 
 // walk looks for schema evaluators anywhere in the file, except inside schemas.
@@ -251,16 +262,33 @@ func (f *fetcher) read(name string) (string, error) {
 	if text, has := f.source.Files[name]; has {
 		return text, nil
 	}
-	if len(f.source.Files) >= MaxNamedFiles {
-		return "", sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
-	}
-	data, err := f.open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
+	data, err := f.first(name, MaxNamedFile)
+	if err != nil || data == nil {
 		return "", err
 	}
 	f.source.Files[name] = string(data)
-	return string(data), nil
+	return f.source.Files[name], nil
+}
+
+// first reads a file of up to limit bytes that the source doesn't have yet; a missing file is nil.
+func (f *fetcher) first(name string, limit int64) ([]byte, error) {
+	if err := f.room(); err != nil {
+		return nil, err
+	}
+	data, err := f.open(name, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && data == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// room refuses one file more than a workflow may name.
+func (f *fetcher) room() error {
+	if len(f.source.Files) >= MaxNamedFiles {
+		return sdk.Errorf(sdk.Exhausted, "too_many_files", "the workflow names more than %d files", MaxNamedFiles)
+	}
+	return nil
 }

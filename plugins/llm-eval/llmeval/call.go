@@ -42,6 +42,7 @@ func (c *caller) Correct(ctx context.Context, req *sdk.CorrectRequest) (*sdk.Cor
 func (c *caller) call(ctx context.Context, idempotencyKey string, emit func(string)) (json.RawMessage, *reply, error) {
 	r, err := c.client.callModel(ctx, &question{
 		messages:       c.config.messages,
+		attached:       c.config.attached,
 		sampling:       c.config.sampling,
 		idempotencyKey: idempotencyKey,
 		emit:           emit,

@@ -18,6 +18,7 @@ import (
 // question is a request to a model.
 type question struct {
 	messages []message
+	attached *attachments // of the messages; nil is none
 	sampling sampling
 	// defaultTemperature means that the plugin chose the temperature, so a model that
 	// refuses it is asked again without it.

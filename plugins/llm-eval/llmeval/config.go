@@ -68,6 +68,7 @@ type callConfig struct {
 	endpoint *endpoint
 	sampling sampling
 	messages []message
+	attached *attachments // of the messages
 	tools    toolbox
 	parse    bool         // the reply is JSON
 	schema   *replySchema // that the JSON must fit, or nil
@@ -109,8 +110,18 @@ func decodeExample(f *jsonconfig.Object) example {
 }
 
 func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, error) {
+	short, attached := attach(raw)
+	c, err := decodeAttached(short, attached, getenv)
+	if attached.used != len(attached.data) { // it isn't all of parts
+		return decodeAttached(raw, &attachments{}, getenv)
+	}
+	return c, err
+}
+
+// decodeAttached is decodeCall for a config of which something was taken out.
+func decodeAttached(raw json.RawMessage, attached *attachments, getenv func(string) string) (*callConfig, error) {
 	f := jsonconfig.Read(raw)
-	c := &callConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f), messages: decodeMessages(f), tools: decodeTools(f)}
+	c := &callConfig{endpoint: decodeEndpoint(f), sampling: decodeSampling(f), messages: decodeMessages(f, attached), attached: attached, tools: decodeTools(f)}
 	checkParts(f, c.messages, c.endpoint.protocol)
 	var parse string
 	if f.Take("parse", "text", &parse) && parse != "json" {
@@ -129,7 +140,7 @@ func decodeCall(raw json.RawMessage, getenv func(string) string) (*callConfig, e
 }
 
 // decodeMessages reads prompt or messages, with system in front.
-func decodeMessages(f *jsonconfig.Object) []message {
+func decodeMessages(f *jsonconfig.Object, attached *attachments) []message {
 	var messages []message
 	var system, prompt string
 	if f.Take("system", "text", &system) {
@@ -145,17 +156,17 @@ func decodeMessages(f *jsonconfig.Object) []message {
 	if f.Take("prompt", "text", &prompt) {
 		messages = append(messages, message{Role: roleUser, Content: prompt})
 	}
-	f.Each("messages", func(item *jsonconfig.Object) { messages = append(messages, decodeMessage(item)) })
+	f.Each("messages", func(item *jsonconfig.Object) { messages = append(messages, decodeMessage(item, attached)) })
 	return messages
 }
 
-func decodeMessage(f *jsonconfig.Object) message {
+func decodeMessage(f *jsonconfig.Object, attached *attachments) message {
 	var m message
 	roles := []string{roleSystem, roleUser, roleAssistant, roleTool}
 	if f.Take("role", "text", &m.Role); !slices.Contains(roles, m.Role) {
 		f.Report("role %q is not one of %s", m.Role, strings.Join(roles, ", "))
 	}
-	decodeContent(f, &m)
+	decodeContent(f, &m, attached)
 	if m.Role == roleTool {
 		f.Take("tool_call_id", "text", &m.CallID)
 		f.Take("name", "text", &m.Tool)

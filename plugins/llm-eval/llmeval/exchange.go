@@ -2,7 +2,6 @@ package llmeval
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -114,10 +113,11 @@ func (x *exchange) post(ctx context.Context, stream bool) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.endpoint.url+p.path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.endpoint.url+p.path, nil)
 	if err != nil {
 		return nil, err
 	}
+	x.question.attached.attachTo(req, body)
 	accept := typeJSON
 	switch {
 	case p.lines:

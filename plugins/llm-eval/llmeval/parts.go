@@ -1,6 +1,7 @@
 package llmeval
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -23,23 +24,30 @@ const (
 	partFile  = "file"
 )
 
-// maxParts limits the parts of a message. No endpoint takes as many images.
-const maxParts = 256
+// Limits of the parts of a message. No endpoint takes as many images, and of the providers with a limit the
+// lowest is 32 MB a request (Anthropic, as documented in November 2026), in which 20 MiB are 28 MB.
+const (
+	maxParts     = 256
+	maxPartBytes = 20 << 20 // of an image or a file
+	// maxTextBytes limits a file that is sent as text: a million tokens, more than most models take.
+	maxTextBytes = 4 << 20
+)
 
 // part is a piece of a message.
 type part struct {
 	Type string
 	Text string // of a text
-	// MediaType and Data, which is base64, are the content of an image or a file, or URL is where the
-	// endpoint reads it.
+	// MediaType and Data, which is base64 or a mark in its place, are the content of an image or a file, or
+	// URL is where the endpoint reads it.
 	MediaType, Data, URL string
 	Name                 string // of a file
+	size                 int    // of the content, in bytes
 }
 
 var mediaTypeForm = regexp.MustCompile(`^[a-z0-9]+/[a-z0-9.+-]{1,64}$`)
 
 // decodeContent reads the content of a message: a text, or parts.
-func decodeContent(f *jsonconfig.Object, m *message) {
+func decodeContent(f *jsonconfig.Object, m *message, attached *attachments) {
 	var raw json.RawMessage
 	if !f.Take("content", "JSON", &raw) {
 		if !f.Has("content") {
@@ -54,7 +62,7 @@ func decodeContent(f *jsonconfig.Object, m *message) {
 		f.Report("content is %s, neither text nor a list of parts", jsonconfig.TypeName(raw))
 		return
 	}
-	f.Each("content", func(item *jsonconfig.Object) { m.Parts = append(m.Parts, decodePart(item)) })
+	f.Each("content", func(item *jsonconfig.Object) { m.Parts = append(m.Parts, decodePart(item, attached)) })
 	if len(m.Parts) > maxParts {
 		f.Report("content has %d parts (limit %d)", len(m.Parts), maxParts)
 	}
@@ -67,7 +75,7 @@ func decodeContent(f *jsonconfig.Object, m *message) {
 	m.join()
 }
 
-func decodePart(f *jsonconfig.Object) part {
+func decodePart(f *jsonconfig.Object, attached *attachments) part {
 	var p part
 	f.Take("type", "text", &p.Type)
 	switch p.Type {
@@ -98,11 +106,21 @@ func decodePart(f *jsonconfig.Object) part {
 	if !mediaTypeForm.MatchString(p.MediaType) || p.Type == partImage && !strings.HasPrefix(p.MediaType, "image/") {
 		f.Report("media_type %q is not the type of an %s, such as %s", cut(p.MediaType, excerptRunes), p.Type, map[string]string{partImage: "image/png", partFile: "application/pdf"}[p.Type])
 	}
-	data, err := base64.StdEncoding.DecodeString(p.Data)
-	if err != nil {
+	encoded := attached.find(p.Data)
+	if err := checkBase64(encoded); err != nil {
 		f.Report("base64 can't be decoded: %v", err)
 	}
+	p.size = base64.StdEncoding.DecodedLen(len(encoded)) - bytes.Count(encoded[max(0, len(encoded)-2):], []byte("="))
+	if p.size > maxPartBytes {
+		f.Report("base64 has %d bytes (limit %d)", p.size, maxPartBytes)
+		return p
+	}
 	if p.Type == partFile && (strings.HasPrefix(p.MediaType, "text/") || p.MediaType == "application/json") { // every model reads text
+		if p.size > maxTextBytes {
+			f.Report("base64 has %d bytes of text (limit %d)", p.size, maxTextBytes)
+			return p
+		}
+		data, _ := base64.StdEncoding.AppendDecode(nil, encoded) // what is wrong with it was reported
 		if !utf8.Valid(data) {
 			f.Report("base64 isn't text in UTF-8, as media_type says")
 		}
@@ -235,5 +253,5 @@ func (p *part) described() string {
 	if p.URL != "" {
 		return fmt.Sprintf("[%s %s]", p.Type, p.URL)
 	}
-	return fmt.Sprintf("[%s %s %s, %d bytes]", p.Type, p.fileName(), p.MediaType, base64.StdEncoding.DecodedLen(len(strings.TrimRight(p.Data, "="))))
+	return fmt.Sprintf("[%s %s %s, %d bytes]", p.Type, p.fileName(), p.MediaType, p.size)
 }

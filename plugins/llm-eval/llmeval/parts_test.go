@@ -108,3 +108,48 @@ func TestParts_AfterWhatTheSystemSays(t *testing.T) {
 		t.Errorf("sent %s", body)
 	}
 }
+
+// TestParts_LargeOnes are sent as small ones are, and nothing else becomes what they are: not a text that looks
+// like one, nor base64 that isn't a part's.
+func TestParts_LargeOnes(t *testing.T) {
+	large := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00\xff picture", 10_000)))
+	other := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("another one", 10_000)))
+	text := strings.Repeat("words ", 20_000)
+	parts := []object{
+		{"type": "image", "base64": large, "media_type": "image/png"},
+		{"type": "text", "text": `"base64": "` + large + `"`},
+		{"type": "image", "base64": other, "media_type": "image/png"},
+		{"type": "image", "base64": large, "media_type": "image/png"},
+		{"type": "file", "base64": base64.StdEncoding.EncodeToString([]byte(text)), "media_type": "text/plain"},
+	}
+	inEach(t, func(t *testing.T, path string) {
+		server := llmtest.New(t, llmtest.Status(500).RetryAfter("0"), llmtest.Text("seen"))
+		res := generate(t, configIn(path, server.URL, object{"messages": []object{{"role": "user", "content": parts}}}))
+		for _, asked := range server.Requests() { // the second is the first again
+			body := string(asked.Body)
+			if a, b := strings.Count(body, large), strings.Count(body, other); a != 3 || b != 1 || !strings.Contains(body, text) {
+				t.Errorf("the pictures were sent %d and %d times, of 3 and 1, in %d bytes", a, b, len(body))
+			}
+		}
+		if shown := res.Metadata[sdk.MetadataPrompt]; !strings.Contains(shown, "image/png, 100000 bytes]") {
+			t.Errorf("the recorded prompt is %.500s", shown)
+		}
+	})
+	for says, part := range map[string]object{
+		"can't be decoded":                                 {"type": "image", "base64": large + "Q", "media_type": "image/png"},
+		"base64 has 20971521 bytes (limit 20971520)":       {"type": "image", "base64": base64.StdEncoding.EncodeToString(make([]byte, 20<<20+1)), "media_type": "image/png"},
+		"base64 has 4194305 bytes of text (limit 4194304)": {"type": "file", "base64": base64.StdEncoding.EncodeToString(make([]byte, 4<<20+1)), "media_type": "text/plain"},
+		"is not the type of an image":                      {"type": "image", "base64": large},
+		"unknown key messages[0].content[1].data":          {"type": "text", "text": "", "data": object{"base64": large}},
+	} {
+		if _, err := plugin(t).Generator(t.Context(), configFor("http://127.0.0.1:1", object{"messages": partsOf(part)})); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %.300v", says, err)
+		}
+	}
+	server := llmtest.New(t, llmtest.Text("seen"))
+	call := []object{{"id": "c", "name": "look", "arguments": object{"base64": large}}}
+	generate(t, configFor(server.URL, object{"messages": []object{{"role": "user", "content": parts[:1]}, {"role": "assistant", "content": "", "tool_calls": call}, {"role": "tool", "content": "x", "tool_call_id": "c"}}}))
+	if got := strings.Count(string(server.Requests()[0].Body), large); got != 2 {
+		t.Errorf("a call's argument: sent %d times, want 2", got)
+	}
+}

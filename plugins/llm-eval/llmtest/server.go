@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// maxRequestBytes limits how much of a request the server reads.
-const maxRequestBytes = 8 << 20
+// maxRequestBytes limits how much of a request the server reads: more than the largest that llm-eval sends.
+const maxRequestBytes = 48 << 20
 
 // T is the part of testing.T that [New] needs.
 type T interface {

@@ -214,6 +214,17 @@ entry: [sh, run.sh]
 capabilities: {fs: [system, %q], host: %s}
 `
 
+// shippedLimits are the limits that the plugin.yaml of a shipped plugin sets.
+func shippedLimits(name string) string {
+	text, _ := os.ReadFile(filepath.Join("../../../../plugins", path.Base(name), install.PackageFile)) // of others there is none
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "limits:") {
+			return line
+		}
+	}
+	return ""
+}
+
 // installPlugin makes a package whose file is a script that becomes a program of
 // this test binary: a program of its size would be copied and hashed whenever a
 // test uses it.
@@ -224,7 +235,7 @@ func installPlugin(t *testing.T, dir, name, version string, kinds []sdk.Kind, se
 		t.Fatal(err)
 	}
 	for file, text := range map[string]string{
-		install.PackageFile: fmt.Sprintf(packageText, name, version, string(jsontext.MustEncode(kinds)), programs, jsontext.MustEncode(append([]string{}, services...))),
+		install.PackageFile: fmt.Sprintf(packageText, name, version, string(jsontext.MustEncode(kinds)), programs, jsontext.MustEncode(append([]string{}, services...))) + shippedLimits(name),
 		"run.sh":            fmt.Sprintf("GOGC=%s exec '%s/%s' \"$@\"\n", gogc, programs, path.Base(name)),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {

@@ -143,6 +143,11 @@ func (a *API) do(w http.ResponseWriter, r *request, rt *route, c operation.Call,
 	return out, err
 }
 
+// localBody is how many bytes the JSON of a request over host.sock may have at least: its caller is the
+// operator, who could give the same to a program of their own, such as a workflow with its files (28 MiB)
+// and their state (8 MiB).
+const localBody = 40 << 20
+
 // read fills a request from its path, and its query or body.
 func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 	var err error
@@ -153,12 +158,16 @@ func (a *API) read(w http.ResponseWriter, r *request, rt *route, in any) error {
 		if r.http.URL.RawQuery != "" {
 			return sdk.Errorf(sdk.Invalid, "query_invalid", "this operation takes no query").WithHint("put its fields into the body")
 		}
-		done, refused := a.admitBody(r, a.limits.Body)
+		limit := a.limits.Body
+		if r.local {
+			limit = max(limit, localBody)
+		}
+		done, refused := a.admitBody(r, limit)
 		if refused != nil {
 			return refused
 		}
 		defer done()
-		if r.body, err = a.body(w, r, a.limits.Body); err == nil && len(r.body) > 0 {
+		if r.body, err = a.body(w, r, limit); err == nil && len(r.body) > 0 {
 			err = a.decode(r, in, &faults, rt.taken)
 		}
 	}
