@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,8 +104,8 @@ func (h *Handler) send(ctx context.Context, client *http.Request, c call) (*answ
 		cancel(nil)
 		return nil, err
 	}
-	query := client.URL.RawQuery
-	if holds(query, tokensOf(client)) {
+	query, tokens := client.URL.RawQuery, tokensOf(client)
+	if plain, err := url.QueryUnescape(query); err != nil || holds(query, tokens) || holds(plain, tokens) {
 		query = ""
 	}
 	//nolint:gosec // the operator names the host, and a client the query

@@ -66,9 +66,12 @@ func TestHeaders_OnlyTheListedOnesPass(t *testing.T) {
 // TestHeaders_WithTheClientsToken don't pass: the token is for this gateway, wherever else a client puts it.
 func TestHeaders_WithTheClientsToken(t *testing.T) {
 	const token = "rfl_0123456789abcdef_0123456789abcdef"
-	for _, in := range []string{"X-Api-Key", "Authorization", "Reflectory-Token"} {
+	for query, in := range map[string]string{
+		"key=" + token: "X-Api-Key", "key=x&" + strings.ReplaceAll(token, "_", "%5F") + "=1": "Authorization",
+		"key=" + strings.ReplaceAll(token, "_", "%5f") + "&x=%": "Reflectory-Token",
+	} {
 		w := newWorld(t, gatewaytest.Reply{Text: "x"})
-		w.post(shapes["chat"].path+"?key="+token+"&beta=true", fmt.Sprintf(shapes["chat"].body, ""), in, map[bool]string{true: "Bearer "}[in == "Authorization"]+token,
+		w.post(shapes["chat"].path+"?"+query+"&beta=true", fmt.Sprintf(shapes["chat"].body, ""), in, map[bool]string{true: "Bearer "}[in == "Authorization"]+token,
 			"User-Agent", "agent "+token, "X-Stainless-Os", token, "Idempotency-Key", token, "Openai-Beta", "b")
 		got := w.up.Requests()[0]
 		if text := fmt.Sprint(got.Header, got.Query); strings.Contains(text, "rfl_") || got.Header.Get("Openai-Beta") != "b" || got.Query != "" {
