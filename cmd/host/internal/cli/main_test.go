@@ -54,6 +54,9 @@ const gogc = "400"
 // is seen in the tests that run them in this process, those that match concurrent.
 var programs string
 
+// ownFolder is the folder of this package, which some tests leave.
+var ownFolder string
+
 func TestMain(m *testing.M) {
 	commands := map[string]func(){"reflectory": func() { os.Exit(mainWith(withClock(host.Config{}))) }, "memory-writer": writeMemories}
 	for name, plugin := range plugins {
@@ -113,6 +116,10 @@ type tests struct {
 }
 
 func (t tests) Run() int {
+	var err error
+	if ownFolder, err = os.Getwd(); err != nil {
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "reflectory-test-")
 	if err != nil {
 		panic(err)
@@ -216,7 +223,7 @@ capabilities: {fs: [system, %q], host: %s}
 
 // shippedLimits are the limits that the plugin.yaml of a shipped plugin sets.
 func shippedLimits(name string) string {
-	text, _ := os.ReadFile(filepath.Join("../../../../plugins", path.Base(name), install.PackageFile)) // of others there is none
+	text, _ := os.ReadFile(filepath.Join(ownFolder, "../../../../plugins", path.Base(name), install.PackageFile)) // of others there is none
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "limits:") {
 			return line
