@@ -77,18 +77,14 @@ func (c *collection) add(err *jsonschema.ValidationError) {
 
 // message describes an error. Of a rule whose meaning is in a subschema, it shows that.
 func (c *collection) message(err *jsonschema.ValidationError, rule string) string {
-	shown := ""
-	if sub, ok := at(c.doc, rule); ok {
-		shown = showWanted(sub)
-	}
 	switch k := err.ErrorKind.(type) {
 	case *kind.Not:
-		if shown != "" {
-			return "must not match " + shown
+		if sub, ok := at(c.doc, rule); ok {
+			return "must not match " + showWanted(sub)
 		}
 	case *kind.Contains:
-		if shown != "" {
-			return "no item matches " + shown
+		if sub, ok := at(c.doc, rule); ok {
+			return "no item matches " + showWanted(sub)
 		}
 	case *kind.MinContains:
 		if sub, ok := at(c.doc, strings.TrimSuffix(rule, "/minContains")+"/contains"); ok {
@@ -107,8 +103,8 @@ func at(doc any, path string) (any, bool) {
 	if doc == nil || path == "" || path[0] != '/' {
 		return doc, doc != nil && path == ""
 	}
-	for _, token := range strings.Split(path[1:], "/") {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+	for token := range strings.SplitSeq(path[1:], "/") {
+		token = pointerUnescape.Replace(token)
 		switch node := doc.(type) {
 		case map[string]any:
 			child, ok := node[token]
@@ -230,7 +226,10 @@ func schemaPath(location, base string) string {
 	return uri + "#" + fragment
 }
 
-var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
+var (
+	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
 
 // pointer appends a token to a JSON Pointer (RFC 6901).
 func pointer(p, token string) string { return p + "/" + pointerEscape.Replace(token) }
