@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/reflectory/reflectory/core"
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/core/workflow"
 	"github.com/reflectory/reflectory/core/workflow/action"
 	"github.com/reflectory/reflectory/sdk"
@@ -85,6 +86,8 @@ func TestMessages_ThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestMain(m *testing.M) { os.Exit(coretest.WithPlain(m).Run()) }
+
 // calling is a workflow that calls a model with a message.
 func calling(message string) string {
 	return "nodes:\n  - name: a\n    action: llm.call\n    with: {llm: {model: m}, messages: [" + message + "]}\n"
@@ -93,6 +96,9 @@ func calling(message string) string {
 // TestMessages_FilesAreBounded, one by one, all of a workflow together, and all of a request together, and
 // stay in the workflow's folder.
 func TestMessages_FilesAreBounded(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	pictures := func(names ...string) (text string) {
 		for _, name := range names {
 			text += "{type: image, file: " + name + ".png}, "

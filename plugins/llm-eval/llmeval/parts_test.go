@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reflectory/reflectory/core/coretest"
 	"github.com/reflectory/reflectory/plugins/llm-eval/llmtest"
 	"github.com/reflectory/reflectory/sdk"
 )
@@ -112,6 +113,9 @@ func TestParts_AfterWhatTheSystemSays(t *testing.T) {
 // TestParts_LargeOnes are sent as small ones are, and nothing else becomes what they are: not a text that looks
 // like one, nor base64 that isn't a part's.
 func TestParts_LargeOnes(t *testing.T) {
+	if coretest.Plain(t) {
+		return
+	}
 	large := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00\xff picture", 10_000)))
 	other := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("another one", 10_000)))
 	text := strings.Repeat("words ", 20_000)

@@ -72,9 +72,9 @@ func TestFiles_OfTheLargestSizeReachTheModel(t *testing.T) {
 	}
 }
 
-// TestServe_RunsWithTheLargestFilesAtOnce end all, one of them as a job, and no instance of the plugin ends
+// TestFiles_OfRunsAtOnce: all of them end, one of them as a job, and no instance of the plugin ends
 // for want of memory.
-func TestServe_RunsWithTheLargestFilesAtOnce(t *testing.T) {
+func TestFiles_OfRunsAtOnce(t *testing.T) {
 	coretest.Long(t)
 	w := newWorld(t)
 	server := llmtest.New(t, llmtest.Text("a pattern").Always())
