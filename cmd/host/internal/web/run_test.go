@@ -116,6 +116,9 @@ func TestRun_ShowsPrompts(t *testing.T) {
 	page := s.get("/runs/" + r.ID)
 	root := s.tree(page, http.StatusOK)
 	s.wellMade("prompts", page, root)
+	if !strings.Contains(page.body, "data-pieces hidden") {
+		t.Error("what a model writes has no place on the page of a run that goes on")
+	}
 	text := textOf(root)
 	for _, want := range []string{"Prompt to generate", "Sail on.", "Prompt to evaluate (tone)", "Is it kind?", "77 bytes", "was purged", "sum: Prompt to generate", "Sum it up."} {
 		if !strings.Contains(text, want) {

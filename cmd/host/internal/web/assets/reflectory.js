@@ -9,9 +9,27 @@
 
   // An element with data-live has the address of events and, in data-on, which of them count.
   // What it shows is the page's part of the element's id, made by the same template.
+  const shown = 4000; // characters of a text that is being written
   const pause = 400; // ms between two fetches of an element: a busy run stays readable
   const follow = (element) => {
-    let due = false, busy = false, last = 0, source = null;
+    let due = false, busy = false, last = 0, source = null, written = "", piece = {};
+    // The end of what a model is writing, until it is an attempt.
+    const write = () => {
+      const panel = element.querySelector("[data-pieces]");
+      if (!panel) return;
+      panel.hidden = !written;
+      panel.lastElementChild.textContent = written;
+      panel.lastElementChild.scrollTop = panel.lastElementChild.scrollHeight;
+    };
+    const add = (event) => {
+      piece = JSON.parse(event.data);
+      written = ((piece.offset ? written : "") + piece.text).slice(-shown);
+      write();
+    };
+    const recorded = (event) => {
+      const { visit, iteration } = JSON.parse(event.data).data ?? {};
+      if (visit === piece.visit && (iteration ?? piece.iteration) === piece.iteration) written = "";
+    };
     const replace = async () => {
       due = false;
       busy = true;
@@ -27,6 +45,7 @@
           const open = [...element.querySelectorAll("details")].map((d) => d.open);
           element.innerHTML = policy.createHTML(text);
           element.querySelectorAll("details").forEach((d, i) => { d.open = open[i] ?? d.open; });
+          write();
           if (held >= 0) moves(element)[held]?.focus();
           if (element.querySelector("[data-ended]")) stop();
         }
@@ -44,6 +63,8 @@
     const start = () => {
       if (source || document.hidden) return;
       source = new EventSource(element.dataset.live);
+      source.addEventListener("run.piece", add);
+      for (const name of ["output_recorded", "visit_recorded"]) source.addEventListener(name, recorded);
       for (const name of element.dataset.on.split(" ")) source.addEventListener(name, plan);
     };
     // A browser has few connections to a server: a page that nobody sees holds none.
