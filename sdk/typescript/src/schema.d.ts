@@ -2595,7 +2595,7 @@ export interface components {
             iteration: number;
             /** @description How many characters of the output's text came before. It begins again at 0 if the call is made again, and skips what a reader that is slow or came late has missed. */
             offset: number;
-            /** @description The piece, up to 16 KiB. */
+            /** @description The piece, up to 8 KiB. */
             text: string;
         };
         /** @description The data of job.progress, which has no id and isn't sent again. */

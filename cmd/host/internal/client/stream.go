@@ -44,7 +44,7 @@ type StreamPiece struct {
 	// Offset is how many characters of the output's text came before. It begins again at 0 if the call is made
 	// again, and skips what a reader that is slow or came late has missed.
 	Offset int `json:"offset"`
-	// Text is the piece, up to 16 KiB.
+	// Text is the piece, up to 8 KiB.
 	Text string `json:"text"`
 }
 

@@ -177,8 +177,9 @@ const (
 	// piecePause is the least time between two writes of pieces, which would otherwise be one for each of a
 	// model's tokens and follower. Text that grows ten times a second is smooth enough to read.
 	piecePause = 100 * time.Millisecond
-	// maxPiece is how many bytes of text an event has at most, so that a reader's line is short.
-	maxPiece = 16 << 10
+	// maxPiece is how many bytes of text an event has at most: its line then has less than 64 KiB, which is
+	// all that some readers take, even if each of them is escaped with six.
+	maxPiece = 8 << 10
 )
 
 // putPieces writes the pieces that have come.
