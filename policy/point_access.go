@@ -24,6 +24,14 @@ func accessPoint() point[policypoint.AccessInput, policypoint.Permission] {
 	}
 }
 
+// accessKey appends all of an input to some bytes, which differ for different inputs.
+func accessKey(to []byte, in *policypoint.AccessInput) []byte {
+	if in.Local {
+		to = append(to, 'l') // no number of texts
+	}
+	return appendTexts(appendTexts(appendTexts(to, in.Subject, in.Operation, in.Scope, in.Namespace), in.Scopes...), in.Namespaces...)
+}
+
 // Access decides whether a caller may do something.
 func (p *Policies) Access(ctx context.Context, in *policypoint.AccessInput) (out policypoint.Permission) {
 	out, out.Decision = decide(ctx, nil, p, p.points.access, in.Namespace, in)

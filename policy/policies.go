@@ -97,7 +97,7 @@ func decide[I any, O worded](ctx context.Context, r core.Reader, p *Policies, at
 	}
 	var made decided
 	if err == nil {
-		made = set.decide(ctx, &at.definition, namespace, inputs)
+		made = decideOnce(ctx, set, at, namespace, inputs, in)
 	} else {
 		made = at.undecided(namespace, inputs, err)
 	}
@@ -111,6 +111,22 @@ func decide[I any, O worded](ctx context.Context, r core.Reader, p *Policies, at
 		p.decided(made.Point, wordOf(out, made.Failure))
 	}
 	return out, made.Decision
+}
+
+// decideOnce is [Set.decide], unless the set has decided about equal inputs before: see [kept].
+func decideOnce[I, O any](ctx context.Context, set *Set, at *point[I, O], namespace string, inputs named, in *I) decided {
+	access, keeps := any(in).(*policypoint.AccessInput)
+	if !keeps || ctx.Err() != nil { // a call that has ended gets the safe outcome
+		return set.decide(ctx, &at.definition, namespace, inputs)
+	}
+	var space [256]byte
+	key := accessKey(space[:0], access)
+	made, known := set.kept.get(key)
+	if !known {
+		made = set.decide(ctx, &at.definition, namespace, inputs)
+		set.kept.put(key, made)
+	}
+	return made
 }
 
 // undecided is the decision if there is no usable set of policies.

@@ -43,13 +43,15 @@ func (p *Policy) Tracked() bool { return p.program.Cost() > program.CheapCost }
 func (p *Policy) Optional() bool { return p.program.Optional() }
 
 // Set is the policies for all points: the files of a folder, and the defaults below them.
-// It is immutable and safe for concurrent use.
+// Its decisions never change, and it is safe for concurrent use.
 type Set struct {
 	points *Points
 	digest string
 	files  []*Policy
 	texts  map[string]string
 	scopes map[policypoint.Point]*scopes
+	// kept are decisions of the only point that keeps them, access.
+	kept kept
 }
 
 // scopes are the policies of a point by the namespaces to which they apply.

@@ -101,9 +101,8 @@ func (c *Call) shownSession(ctx context.Context, name *string) (*memory.Session,
 
 // chosenNames shows the caller's sessions by the names that the caller chose.
 func (c *Call) chosenNames(out any) {
-	marks := memory.SessionMarks(c.caller)
 	chosen := func(name *string) {
-		for _, mark := range marks {
+		for _, mark := range memory.SessionMarks(c.caller) {
 			*name = strings.TrimSuffix(*name, core.ScopedName("", mark))
 		}
 	}
