@@ -11,7 +11,7 @@ import (
 
 func TestNamespaces(t *testing.T) {
 	longest := strings.Repeat("ü", core.MaxNamespaceRunes)
-	for _, good := range []string{"a", "a/b/c", "team-1/Projekt.Ä/日本", "a/b/c/d/e/f/g/h", "a*", "...", longest} {
+	for _, good := range []string{"a", "a/b/c", "team-1/Projekt.Ä/日本", "a/b/c/d/e/f/g/h", "Team_1/a-b", strings.Repeat("a", core.MaxNamespaceRunes), "a*", "...", longest} {
 		if err := core.CheckNamespace(good); err != nil {
 			t.Errorf("%.20q: %v", good, err)
 		}
@@ -44,6 +44,7 @@ func TestNamespaces(t *testing.T) {
 		{"\u212bngstrom", "isn't in the Unicode form NFC"}, // the sign of the unit
 		{"a/b/c/d/e/f/g/h/i", "9 segments (limit 8)"},
 		{longest + "u", "513 characters (limit 512)"},
+		{strings.Repeat("a", core.MaxNamespaceRunes+1), "513 characters (limit 512)"},
 	}
 	for _, c := range cases {
 		err := core.CheckNamespace(c.name)

@@ -281,9 +281,9 @@ func (o *Operation) Do(ctx context.Context, c Call, in any) (any, error) {
 				return nil, err
 			}
 		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, Deadline)
-		defer cancel()
+		bounded := withLimit(ctx, Deadline)
+		defer bounded.end()
+		ctx = bounded
 		if !c.Local {
 			done, err := c.Host.Limits.Turn(ctx, c.caller)
 			if err != nil {

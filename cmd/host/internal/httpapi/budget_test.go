@@ -33,22 +33,22 @@ func TestBudgets(t *testing.T) {
 	get := func(path string) func() *http.Request {
 		return func() *http.Request { return local(s.request(token, "GET", path, "")) }
 	}
-	budget("GET of a memory", 110, 0, get("/v1/memories/"+id))
-	budget("observe", 451, 1, func() *http.Request {
+	budget("GET of a memory", 82, 0, get("/v1/memories/"+id))
+	budget("observe", 418, 1, func() *http.Request {
 		n++
 		return post("/v1/memories", fmt.Sprintf(`{"namespace":%q,"title":"memory %d","content":"what was observed the time %d"}`, operationtest.Here, n, n))
 	})
-	budget("recall", 539, 0, func() *http.Request {
+	budget("recall", 511, 0, func() *http.Request {
 		return post("/v1/recall", fmt.Sprintf(`{"namespace":%q,"query":"what was observed the time 7"}`, operationtest.Here))
 	})
-	budget("a page of a list", 720, 0, get("/v1/memories?limit=50&namespace="+url.QueryEscape(operationtest.Here)))
+	budget("a page of a list", 695, 0, get("/v1/memories?limit=50&namespace="+url.QueryEscape(operationtest.Here)))
 	for i := range coretest.BudgetCalls { // each turn takes one feedback
 		if a := serve(api, post("/v1/recall", fmt.Sprintf(`{"namespace":%q,"query":"the time %d","session":"s","turn":%d}`, operationtest.Here, i, i+1))); a.StatusCode != http.StatusOK {
 			t.Fatal(a.body)
 		}
 	}
 	n = 0
-	budget("feedback", 647, 1, func() *http.Request {
+	budget("feedback", 620, 1, func() *http.Request {
 		n++
 		return post("/v1/feedback", fmt.Sprintf(`{"session":"s","turn":%d,"outcome":"success","used":[]}`, n))
 	})

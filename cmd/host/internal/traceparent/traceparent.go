@@ -46,13 +46,27 @@ func (t Trace) String() string {
 
 type contextKey struct{}
 
-// With returns a context of work that belongs to a trace.
-func With(ctx context.Context, t Trace) context.Context {
-	return context.WithValue(ctx, contextKey{}, t)
+// traceContext is a context with a trace, in one allocation.
+type traceContext struct {
+	context.Context
+	trace Trace
 }
+
+// Value implements [context.Context].
+func (t *traceContext) Value(key any) any {
+	if key == (contextKey{}) {
+		return &t.trace
+	}
+	return t.Context.Value(key)
+}
+
+// With returns a context of work that belongs to a trace.
+func With(ctx context.Context, t Trace) context.Context { return &traceContext{ctx, t} }
 
 // Of is the trace that a context belongs to; the zero Trace for none.
 func Of(ctx context.Context) Trace {
-	t, _ := ctx.Value(contextKey{}).(Trace)
-	return t
+	if t, is := ctx.Value(contextKey{}).(*Trace); is {
+		return *t
+	}
+	return Trace{}
 }
