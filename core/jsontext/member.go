@@ -3,8 +3,8 @@ package jsontext
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
+	"strings"
+	"unicode/utf8"
 )
 
 // Member is one member of a JSON object.
@@ -14,29 +14,83 @@ type Member struct {
 }
 
 // Members splits a JSON object and keeps its order. It returns none if the value isn't one
-// object.
-func Members(object json.RawMessage) []Member {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+// object. The values are a copy.
+func Members(object json.RawMessage) (list []Member) {
+	if !json.Valid(object) {
 		return nil
 	}
-	var list []Member
-	for dec.More() {
-		var m Member
-		key, err := dec.Token()
-		if err != nil || dec.Decode(&m.Value) != nil {
-			return nil
+	object = bytes.TrimLeft(object, spaces)
+	if object[0] != '{' {
+		return nil
+	}
+	object = bytes.Clone(object)
+	for at := 1; ; {
+		switch object[at] {
+		case '}':
+			return list
+		case '"':
+		default: // a comma or a space
+			at++
+			continue
 		}
-		m.Key, _ = key.(string)
-		list = append(list, m)
+		end := endOfValue(object, at)
+		m := Member{Key: keyOf(object[at:end])}
+		for at = end; object[at] == ':' || strings.IndexByte(spaces, object[at]) >= 0; at++ { //nolint:revive // the loop only counts
+		}
+		end = endOfValue(object, at)
+		m.Value = json.RawMessage(object[at:end:end])
+		if list == nil {
+			list = make([]Member, 0, usualMembers)
+		}
+		list, at = append(list, m), end
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil
+}
+
+const (
+	// spaces may be between the parts of a JSON text.
+	spaces = " \t\r\n"
+	// usualMembers is how many members there is room for at first: most objects have no more.
+	usualMembers = 8
+)
+
+// keyOf is the text of a member's name.
+func keyOf(quoted []byte) (key string) {
+	if plain := quoted[1 : len(quoted)-1]; !bytes.ContainsFunc(plain, func(c rune) bool { return c == '\\' || c >= utf8.RuneSelf }) {
+		return string(plain)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil // more than one value
+	_ = json.Unmarshal(quoted, &key) // it is a text
+	return key
+}
+
+// endOfValue is where the value ends that begins at an offset of a valid text.
+func endOfValue(valid []byte, at int) int {
+	for depth := 0; at < len(valid); at++ {
+		switch valid[at] {
+		case '"':
+			for at++; valid[at] != '"'; at++ {
+				if valid[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 0 {
+				return at + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return at // of the object or list that has it
+			}
+			if depth == 0 {
+				return at + 1
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return at
+			}
+		}
 	}
-	return list
+	return at
 }
 
 // JoinMembers makes a JSON object from members, in their order. Their values are used
@@ -51,11 +105,21 @@ func JoinMembers(list []Member) json.RawMessage {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(out, MustEncode(m.Key)...), ':')
+		out = append(appendKey(out, m.Key), ':')
 		if len(m.Value) == 0 {
 			out = append(out, "null"...)
 		}
 		out = append(out, m.Value...)
 	}
 	return append(out, '}')
+}
+
+// appendKey appends a member's name as [Encode] writes it.
+func appendKey(to []byte, key string) []byte {
+	for i := range len(key) {
+		if c := key[i]; c < ' ' || c == '"' || c == '\\' || c > '~' {
+			return append(to, MustEncode(key)...)
+		}
+	}
+	return append(append(append(to, '"'), key...), '"')
 }

@@ -33,11 +33,11 @@ func TestBudgets(t *testing.T) {
 			}
 		})
 	}
-	budget("observe", 1500, 1, func() string {
+	budget("observe", 757, 1, func() string {
 		n++
 		return fmt.Sprintf(`{"namespace":%q,"title":"memory %d","content":"what was observed the time %d"}`, operationtest.Here, n, n)
 	})
-	budget("retrieve", 1660, 0, func() string {
+	budget("retrieve", 863, 0, func() string {
 		return fmt.Sprintf(`{"namespace":%q,"query":"what was observed the time 7"}`, operationtest.Here)
 	})
 }

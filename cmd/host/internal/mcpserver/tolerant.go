@@ -118,21 +118,21 @@ func (r *reading) text(value json.RawMessage, s *jsonschema.Schema, place string
 		r.note(place, "the text", what)
 		return read
 	}
-	sound := jsoncheck.Check(inside, "the text", jsontext.MaxDepth) == nil
+	sound := func() bool { return jsoncheck.Check(inside, "the text", jsontext.MaxDepth) == nil } // most texts are meant as texts
 	switch {
-	case s.Type == "object" && sound && text[0] == '{':
+	case s.Type == "object" && strings.HasPrefix(text, "{") && sound():
 		return as(inside, "an object")
-	case s.Type == "array" && sound && text[0] == '[':
+	case s.Type == "array" && strings.HasPrefix(text, "[") && sound():
 		return as(inside, "a list")
 	case s.Type == "array" && s.Items != nil && s.Items.Type == "string":
 		if list := splitTexts(text); list != nil {
 			return as(jsontext.MustEncode(list), "a list")
 		}
-	case s.Type == "integer" && sound && jsontext.Kind(inside) == "a number":
+	case s.Type == "integer" && sound() && jsontext.Kind(inside) == "a number":
 		if whole, is := sdk.WholeNumber(inside); is {
 			return as(whole, "a number")
 		}
-	case s.Type == "number" && sound && jsontext.Kind(inside) == "a number":
+	case s.Type == "number" && sound() && jsontext.Kind(inside) == "a number":
 		return as(inside, "a number")
 	case s.Type == "boolean":
 		if read := r.truth(text, place); read != nil {
