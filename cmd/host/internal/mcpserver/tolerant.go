@@ -173,8 +173,11 @@ func splitTexts(text string) []string {
 
 // addNotes adds the notes to a result, which is an object.
 func (r *reading) addNotes(result json.RawMessage) json.RawMessage {
+	if len(r.notes) == 0 {
+		return result
+	}
 	members := jsontext.Members(result)
-	if len(r.notes) == 0 || members == nil {
+	if members == nil {
 		return result
 	}
 	for i, m := range members {
