@@ -257,7 +257,7 @@ screenshots: build
 ## vet: vet all code, and check the types of what other systems and no cgo make of it
 .PHONY: vet
 vet: deps
-	go vet $(RACE) -tags "$(TAGS) bench quality clients" $(CHECKED)
+	go vet $(RACE) -tags "$(TAGS) bench quality clients functions" $(CHECKED)
 	go run ./.ci/typecheck
 	@unformatted=$$(gofmt -l .ci cmd core examples plugins policy sdk testdata); \
 		if [ -n "$$unformatted" ]; then echo "not formatted (run gofmt -w): $$unformatted"; exit 1; fi
@@ -316,6 +316,11 @@ profile: deps
 		-cpuprofile bin/profile/cpu -memprofile bin/profile/allocations -memprofilerate 4096 -blockprofile bin/profile/blocked $$pkg
 	@for what in cpu:cpu allocations:alloc_objects blocked:delay; do echo; echo "$${what%%:*} (go tool pprof -http=: bin/profile/test bin/profile/$${what%%:*})"; \
 		go tool pprof -top -cum -nodecount=40 -sample_index=$${what##*:} bin/profile/test bin/profile/$${what%%:*} 2>/dev/null; done
+
+## functions: how many functions of the project a request passes, by the counters of a build with coverage
+.PHONY: functions
+functions: deps
+	go test -count=1 -tags "$(TAGS) functions" -covermode=atomic -coverpkg=./core/...,./cmd/...,./policy/...,./sdk/... -run '^TestFunctions$$' -v ./cmd/host/internal/httpapi ./cmd/host/internal/mcpserver | grep -E 'functions|FAIL|ok'
 
 ## lives: whole simulated lives of agents with recall and feedback, next to simpler ways to remember (SEEDS=10 lives of each kind, from seed FIRST=0 on)
 .PHONY: lives
@@ -389,7 +394,7 @@ check: generate
 	.ci/tidy
 	@git diff --exit-code || { echo "generate or tidy changed files: commit them"; exit 1; }
 	cd testdata/peers && export GOWORK=off && go vet ./... && go test -count=1 -run 'Agree$$' .
-	$(MAKE) test test-surfaces test-clients test-gateway test-generators scale
+	$(MAKE) test functions test-surfaces test-clients test-gateway test-generators scale
 
 ## clean: remove what was built
 .PHONY: clean

@@ -19,18 +19,10 @@ func TestBudgets(t *testing.T) {
 	}
 	w := operationtest.NewOn(t, nil)
 	w.Must(w.Host.Ready(w.Ctx))
-	s, n := newServerOf(t, w), 0
+	call, n := callsOf(t, newServerOf(t, w)), 0
 	budget := func(tool string, allocations float64, commits uint64, arguments func() string) {
 		coretest.Budget{Path: "MCP " + tool, Allocations: allocations, Commits: commits, Store: w.Host.Databases}.Check(t, func() {
-			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments())
-			r := httptest.NewRequestWithContext(core.WithCaller(t.Context(), core.Operator("agent")), "POST", "/mcp", strings.NewReader(body))
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Accept", "application/json, text/event-stream")
-			r.Header.Set("MCP-Protocol-Version", "2025-11-25")
-			a := httptest.NewRecorder()
-			if s.ServeHTTP(a, r); a.Code != http.StatusOK || !strings.Contains(a.Body.String(), `"structuredContent":{`) {
-				t.Fatalf("%d %s", a.Code, a.Body)
-			}
+			call(tool, arguments())
 		})
 	}
 	budget("observe", 757, 1, func() string {
@@ -40,4 +32,19 @@ func TestBudgets(t *testing.T) {
 	budget("retrieve", 863, 0, func() string {
 		return fmt.Sprintf(`{"namespace":%q,"query":"what was observed the time 7"}`, operationtest.Here)
 	})
+}
+
+// callsOf calls tools as the operator does over HTTP.
+func callsOf(t *testing.T, s *Server) (call func(tool, arguments string)) {
+	return func(tool, arguments string) {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+		r := httptest.NewRequestWithContext(core.WithCaller(t.Context(), core.Operator("agent")), "POST", "/mcp", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("MCP-Protocol-Version", "2025-11-25")
+		a := httptest.NewRecorder()
+		if s.ServeHTTP(a, r); a.Code != http.StatusOK || !strings.Contains(a.Body.String(), `"structuredContent":{`) {
+			t.Fatalf("%d %s", a.Code, a.Body)
+		}
+	}
 }
