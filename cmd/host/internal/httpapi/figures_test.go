@@ -28,14 +28,15 @@ func TestFigures(t *testing.T) {
 	t.Run("follow", figureFollow)
 }
 
-// figureGet makes one caller ask both servers in turn, over a connection that is kept.
+// figureGet makes one caller ask the servers in turn, over a connection that is kept.
 func figureGet(t *testing.T) {
-	api, bare, request := getMemory(t)
-	figures := coretest.Interleave(4001, 1, asker(t, bare, request), asker(t, api, request))
+	api, floor, bare, request := getMemory(t)
+	figures := coretest.Interleave(4001, 1, asker(t, bare, request), asker(t, api, request), asker(t, floor, request))
 	coretest.Figure{
 		Name: "GET of a memory, requests a second over bare net/http's", Value: figures[0].Micros(0.5) / figures[1].Micros(0.5), Unit: "×", Target: 0.6, AtLeast: true,
 		Note: fmt.Sprintf("%.0f µs (p10 %.0f) over %.0f µs (p10 %.0f)", figures[1].Micros(0.5), figures[1].Micros(0.1), figures[0].Micros(0.5), figures[0].Micros(0.1)),
 	}.Print(os.Stdout)
+	coretest.Ratio("… over net/http with only the token, the policy, the record and its JSON", figures[1], figures[2], 1.3).Print(os.Stdout)
 	coretest.Figure{
 		Name: "… its p99 over bare net/http's", Value: figures[1].Micros(0.99) / figures[0].Micros(0.99), Unit: "×", Target: 2.5,
 		Note: fmt.Sprintf("%.0f µs over %.0f µs", figures[1].Micros(0.99), figures[0].Micros(0.99)),
