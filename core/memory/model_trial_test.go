@@ -120,7 +120,7 @@ func (m *life) seems() float64 {
 		sum += v
 	}
 	n := float64(len(z))
-	return math.Round(1e9*(sum/n+2/math.Sqrt(n))) / 1e9
+	return math.Round(1e9*(sum/(n+6)+2/math.Sqrt(n))) / 1e9
 }
 
 // scores are what each row says of the effect, and between which ends it could lie.
@@ -149,13 +149,13 @@ func (m *life) effect() (estimate, low, high, e float64) {
 	z, least, most := m.scores()
 	// capital is the most that bets on a mean reach: above it, and above and below it together.
 	capital := func(mean float64) (above, both float64) {
-		up, down := []float64{1, 1, 1, 1}, []float64{1, 1, 1, 1}
+		up, down := []float64{1, 1, 1}, []float64{1, 1, 1}
 		for i := range z {
 			a, b := 0., 0.
-			for j, share := range []float64{.1, .25, .5, .9} {
+			for j, share := range []float64{.25, .5, .9} {
 				up[j] *= 1 + share*(z[i]-mean)/math.Max(1e-9, mean-least[i])
 				down[j] *= 1 + share*(mean-z[i])/math.Max(1e-9, most[i]-mean)
-				a, b = a+up[j]/4, b+down[j]/4
+				a, b = a+up[j]/3, b+down[j]/3
 			}
 			above, both = math.Max(above, a), math.Max(both, (a+b)/2)
 		}

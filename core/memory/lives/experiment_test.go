@@ -152,7 +152,7 @@ func TestLives_Riders(t *testing.T) {
 		{row{name: "share of decided riders"}, func(e *experiment) float64 { n, _ := e.on.decided(e.others); return n / float64(len(e.others)) }},
 		{row{name: "successes lost for each that was decided"}, (*experiment).lost},
 	}
-	worlds := []life{{right: 1}, {right: .9, wrong: .1}, {right: .8, wrong: .2}, {right: .7, wrong: .3}}
+	worlds := []life{{right: 1}, {right: .9, wrong: .1}, {right: .8, wrong: .2}, {right: .9, wrong: .5}, {right: .7, wrong: .3}}
 	l := life{few: 5, reads: 5, riders: 3, names: namesAll} // it reads all, so right minus wrong is a tip's effect
 	if !whole {
 		l.few, worlds = 2, worlds[:1]

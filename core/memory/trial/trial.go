@@ -19,8 +19,10 @@ const (
 	// MaxUnder is how many memories are under test in a turn at most. Each is left out with probability
 	// [Share], never two at once, and a turn that lacks one says nothing about the others.
 	MaxUnder = 2
-	// spread is how far the mean of a trial may be from the effect, times the square root of its rows.
-	spread = 2
+	// spread is how far the mean of a trial may be from the effect, times the square root of its rows, and
+	// prior how many rows without an effect are added to the mean: the first few scores are extreme, and a tip
+	// that failed in the first would wait for all that is useless.
+	spread, prior = 2, 6
 	// MaxRows is how many offers decide at most.
 	MaxRows = 120
 	// Enough is the e-value from which a memory is shown to help: by chance a useless one reaches it in
@@ -31,8 +33,8 @@ const (
 )
 
 // fractions are the bets, as shares of the greatest one that can't lose everything. Their mean does
-// nearly as well as the best of them.
-var fractions = [...]float64{.1, .25, .5, .9}
+// nearly as well as the best of them: .5 to .9 for effects that few offers can show, less for small ones.
+var fractions = [...]float64{.25, .5, .9}
 
 // Row is an offer of the memory under test: a turn, or all turns of a session that holds what
 // earlier turns were given.
@@ -92,19 +94,22 @@ func (t *Trial) Add(r Row, budget float64) {
 // of the outcome to come, so what a trial shows stays true.
 func Compare(a, b *Trial) int { return cmp.Compare(b.promise(), a.promise()) }
 
-// promise is how much the memory may contribute: the mean so far, and more the fewer rows there are.
+// promise is how much the memory may contribute: the mean so far, nearer to 0 and with more added to it the
+// fewer rows there are.
 func (t *Trial) promise() float64 {
-	return core.Rounded(t.mean() + spread/math.Sqrt(float64(len(t.Rows))))
+	n := float64(len(t.Rows))
+	return core.Rounded(t.sum()/(n+prior) + spread/math.Sqrt(n))
 }
 
 // mean is the mean of the rows' scores.
-func (t *Trial) mean() float64 {
+func (t *Trial) mean() float64 { return core.Rounded(t.sum() / float64(max(1, len(t.Rows)))) }
+
+func (t *Trial) sum() (sum float64) {
 	var means arms
-	sum := 0.0
 	for i := range t.Rows {
 		sum += means.score(&t.Rows[i]).value
 	}
-	return core.Rounded(sum / float64(max(1, len(t.Rows))))
+	return sum
 }
 
 // Effect computes what the rows show, in their order.
