@@ -89,6 +89,7 @@ func oneOf[T ~string](list []T) func(*jsonschema.Schema) {
 func bounds() []bound {
 	list := []bound{
 		{reflect.TypeFor[operation.Paging](), "limit", between(0, operation.MaxLimit)},
+		{reflect.TypeFor[operation.Waiting](), "wait", between(0, operation.MaxWait)},
 		{reflect.TypeFor[core.RecallRequest](), "limit", between(0, memory.MaxRecall)},
 		{reflect.TypeFor[memory.KnowledgeQuery](), "limit", between(0, memory.MaxRecall)},
 		{reflect.TypeFor[core.Attributes](), "tags", items(0, memory.MaxTags)},
