@@ -45,7 +45,7 @@ func TestDocs_ResultsAreMadeFromTheOperations(t *testing.T) {
 			rows = append(rows, commandRow{Command: command, Prints: prints})
 		}
 	}
-	slices.SortFunc(rows, func(a, b commandRow) int { return strings.Compare(a.Command, b.Command) })
+	slices.SortStableFunc(rows, func(a, b commandRow) int { return strings.Compare(a.Command, b.Command) })
 	objects := s.sorted()
 	for _, o := range objects {
 		for i := range o.Fields {
