@@ -3,12 +3,12 @@ package operation
 import (
 	"cmp"
 	"context"
-	"github.com/reflectory/reflectory/core/job"
 	"slices"
 	"time"
 
 	"github.com/reflectory/reflectory/core"
 	"github.com/reflectory/reflectory/core/host/config"
+	"github.com/reflectory/reflectory/core/job"
 	"github.com/reflectory/reflectory/core/memory"
 	"github.com/reflectory/reflectory/sdk"
 )
