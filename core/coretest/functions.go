@@ -28,7 +28,7 @@ type Functions struct {
 const (
 	// functionCalls is the variable with which Check starts its own program: it has how often to call the path.
 	functionCalls = "REFLECTORY_FUNCTION_CALLS"
-	// fewCalls are before what is made once is made. moreCalls are so many more that what only runs beside the
+	// fewCalls are before what is made once is made. moreCalls are so many more that what only runs next to the
 	// path doesn't run as often.
 	fewCalls, moreCalls = 2, 40
 )

@@ -13,7 +13,7 @@ import (
 // since a whole reply is safer; who comes later gets the pieces of the next call. All who follow
 // a run share what is kept of its pieces, so that a thousand of them cost no more memory than one,
 // and who doesn't take them neither delays the run nor makes it keep more. Only this host's runs
-// have pieces here: those of a run on another host that shares the store don't come.
+// have pieces here: a run on another host that shares the store has none.
 
 const (
 	// piecesKept is how much of a followed run is kept for who hasn't taken it yet, in bytes: more than a

@@ -65,7 +65,7 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	if among != nil {
 		q.MinP = new(float64) // its caller chose them
 	}
-	if err := m.look(ctx, r, &q); err != nil {
+	if err := m.prepare(ctx, r, &q); err != nil {
 		return nil, err
 	}
 	failure, err := m.embedQuery(ctx, &q)
@@ -109,11 +109,11 @@ func (m *Memories) recall(ctx context.Context, r *core.RecallRequest, among map[
 	}, nil
 }
 
-// look looks at what a search begins with, all of one moment: the session's bias, the namespace's settings,
+// prepare reads what a search begins with, all of one moment: the session's bias, the namespace's settings,
 // and what changed in it.
-func (m *Memories) look(ctx context.Context, r *core.RecallRequest, q *search.Query) error {
+func (m *Memories) prepare(ctx context.Context, r *core.RecallRequest, q *search.Query) error {
 	return m.records.View(ctx, func(reader core.Reader) error {
-		if err := core.Prefetch(reader, func() core.Reads { return m.lookAhead(r) }); err != nil {
+		if err := core.Prefetch(reader, func() core.Reads { return m.expectedReads(r) }); err != nil {
 			return err
 		}
 		bias := 0.0
@@ -131,13 +131,13 @@ func (m *Memories) look(ctx context.Context, r *core.RecallRequest, q *search.Qu
 		// Whether only a caller's own turns count, and whether a result is to spare, for a memory that a turn
 		// may leave out.
 		q.Own, q.Spare = g.Credit == core.CreditPerSubject, g.Experiment == core.ExperimentOn && r.Session != ""
-		q.Look, err = m.index.Look(ctx, m.source.At(reader), r.Namespace, r.Subtree)
+		q.Prepared, err = m.index.Prepare(ctx, m.source.At(reader), r.Namespace, r.Subtree)
 		return err
 	})
 }
 
-// lookAhead is what look probably reads.
-func (m *Memories) lookAhead(r *core.RecallRequest) (reads core.Reads) {
+// expectedReads is what prepare probably reads.
+func (m *Memories) expectedReads(r *core.RecallRequest) (reads core.Reads) {
 	if r.Session != "" {
 		reads.Keys = append(reads.Keys, record.SessionKey(r.Session))
 	}

@@ -23,7 +23,7 @@ const (
 	MaxNamedFile = 4 << 20
 	// MaxNamedFiles bounds their number.
 	MaxNamedFiles = 100
-	// MaxMessageFiles bounds the files of messages, in bytes: one file, and all those of a request and of a
+	// MaxMessageFiles bounds the files of messages, in bytes: one file, and all files of a request and of a
 	// workflow together, 20 MiB. As base64 they are 27 MiB, which the strictest of the providers takes with
 	// the rest of a request (Anthropic: 32 MB a request, as documented in November 2026).
 	MaxMessageFiles = 20 << 20

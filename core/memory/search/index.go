@@ -166,19 +166,19 @@ func (x *Index) space(namespace string) *space {
 }
 
 // scope returns the spaces of a namespace, with subtree also of those below it, in order, and their positions,
-// with contents that include everything committed before a look, or before the one that
-// [Position.MaxStaleness] allows; nil looks now. A namespace that was
+// with contents that include everything committed before it was prepared, or before the moment that
+// [Position.MaxStaleness] allows; nil prepares it now. A namespace that was
 // never written to has no space. Spaces that aren't loaded are loaded, and others are
 // dropped for them if memory runs out.
-func (x *Index) scope(ctx context.Context, namespace string, subtree bool, look *Look) ([]*space, []Position, []*contents, error) {
-	if look == nil {
+func (x *Index) scope(ctx context.Context, namespace string, subtree bool, prepared *Prepared) ([]*space, []Position, []*contents, error) {
+	if prepared == nil {
 		positions, err := x.positions(ctx, x.source, namespace, subtree)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		look = &Look{positions}
+		prepared = &Prepared{positions}
 	}
-	positions := look.positions
+	positions := prepared.positions
 	spaces, list := make([]*space, len(positions)), make([]*contents, len(positions))
 	for i, p := range positions {
 		spaces[i] = x.space(p.Namespace)

@@ -47,8 +47,8 @@ type Query struct {
 	// if ForPrompt is set.
 	MinP      *float64
 	ForPrompt bool
-	// Look is at the filter's namespaces; nil looks when the search begins.
-	Look *Look
+	// Prepared is the filter's scope; nil prepares it when the search begins.
+	Prepared *Prepared
 }
 
 // Found is a document that was found, with the reasons for its rank.
@@ -76,7 +76,7 @@ type Found struct {
 // Search returns the documents that match a query best, the best first, equal ones by id.
 // It loads namespaces that aren't loaded yet.
 func (x *Index) Search(ctx context.Context, q *Query) ([]Found, error) {
-	spaces, positions, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree, q.Look)
+	spaces, positions, loaded, err := x.scope(ctx, q.Filter.Namespace, q.Filter.Subtree, q.Prepared)
 	if err != nil {
 		return nil, err
 	}

@@ -2583,7 +2583,7 @@ export interface components {
             /** @description The Last-Event-ID to go on from. */
             last_id: string;
         };
-        /** @description The data of run.piece: text of an output that a model is writing, for whoever follows its run or job while it runs. It has no id and isn't sent again. */
+        /** @description The data of run.piece: text of an output that a model is writing, for the followers of its run or job while it runs. It has no id and isn't sent again. */
         StreamPiece: {
             /** @description The run's id. */
             run_id: string;

@@ -30,7 +30,7 @@ type StreamProgress struct {
 	Progress float64 `json:"progress"`
 }
 
-// StreamPiece is the data of run.piece: text of an output that a model is writing, for whoever follows its
+// StreamPiece is the data of run.piece: text of an output that a model is writing, for the followers of its
 // run or job while it runs. It has no id and isn't sent again.
 type StreamPiece struct {
 	// RunID is the run's id.

@@ -83,7 +83,7 @@ func (r *reader) pieces(runID string) (text string, others []string) {
 	}
 }
 
-// TestPieces_ReachTheFollowersOfARun, and those of its job, before the attempt is recorded: joined they are what
+// TestPieces_ReachTheFollowersOfARun, and of its job, before the attempt is recorded: joined they are what
 // was written, in events that aren't long. Who reads nothing holds neither the run nor who reads.
 func TestPieces_ReachTheFollowersOfARun(t *testing.T) {
 	s := writing(t)

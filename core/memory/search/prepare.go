@@ -2,14 +2,14 @@ package search
 
 import "context"
 
-// Look is a look at the namespaces of a scope: where they were at one moment.
-type Look struct{ positions []Position }
+// Prepared is a scope that [Index.Prepare] prepared: where its namespaces were at one moment.
+type Prepared struct{ positions []Position }
 
-// Look looks at the namespaces of a scope for a [Query]: a search then includes everything that was
-// committed before. It follows what changed in those that are loaded. Both come from a source that its
-// caller has bound to one moment, with all else that it reads at the time. What isn't loaded, or can't
+// Prepare prepares a scope for a [Query], which then includes everything that was committed before: it
+// reads where the namespaces are, and follows what changed in those that are loaded. Both come from a source that
+// its caller has bound to one moment, with all else that it reads at the time. What isn't loaded, or can't
 // be followed, is left for the search.
-func (x *Index) Look(ctx context.Context, from Source, namespace string, subtree bool) (*Look, error) {
+func (x *Index) Prepare(ctx context.Context, from Source, namespace string, subtree bool) (*Prepared, error) {
 	positions, err := x.positions(ctx, from, namespace, subtree)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (x *Index) Look(ctx context.Context, from Source, namespace string, subtree
 			return nil, err
 		}
 	}
-	return &Look{positions}, nil
+	return &Prepared{positions}, nil
 }
 
 // Known is the entry of a namespace's stream that the index is at, if it has it loaded.
