@@ -19,7 +19,7 @@ func TestBudgets(t *testing.T) {
 	}
 	w := operationtest.NewOn(t, nil)
 	w.Must(w.Host.Ready(w.Ctx))
-	call, n := callsOf(t, newServerOf(t, w)), 0
+	call, n := toolCalls(t, newServerOf(t, w)), 0
 	budget := func(tool string, allocations float64, commits uint64, arguments func() string) {
 		coretest.Budget{Path: "MCP " + tool, Allocations: allocations, Commits: commits, Store: w.Host.Databases}.Check(t, func() {
 			call(tool, arguments())
@@ -34,8 +34,8 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// callsOf calls tools as the operator does over HTTP.
-func callsOf(t *testing.T, s *Server) (call func(tool, arguments string)) {
+// toolCalls calls tools as the operator does over HTTP.
+func toolCalls(t *testing.T, s *Server) (call func(tool, arguments string)) {
 	return func(tool, arguments string) {
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
 		r := httptest.NewRequestWithContext(core.WithCaller(t.Context(), core.Operator("agent")), "POST", "/mcp", strings.NewReader(body))

@@ -14,7 +14,7 @@ import (
 func TestFunctions(t *testing.T) {
 	w := operationtest.NewOn(t, nil)
 	w.Must(w.Host.Ready(w.Ctx))
-	call := callsOf(t, newServerOf(t, w))
+	call := toolCalls(t, newServerOf(t, w))
 	coretest.Functions{Path: "MCP retrieve", Most: 266}.Check(t, func() {
 		call("retrieve", fmt.Sprintf(`{"namespace":%q,"query":"what was observed the time 7"}`, operationtest.Here))
 	})
