@@ -38,7 +38,7 @@ func Members(object json.RawMessage) (list []Member) {
 		for at = end; object[at] == ':' || strings.IndexByte(spaces, object[at]) >= 0; at++ { //nolint:revive // the loop only counts
 		}
 		end = endOfValue(object, at)
-		m.Value = json.RawMessage(object[at:end:end])
+		m.Value = object[at:end:end]
 		if list == nil {
 			list = make([]Member, 0, usualMembers)
 		}
