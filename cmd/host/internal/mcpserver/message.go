@@ -209,8 +209,9 @@ func isID(value json.RawMessage) bool {
 	return kind == "a text" || kind == "a number"
 }
 
-// checkMessages checks each message over HTTP before the library reads it.
-func checkMessages(next http.Handler, maxBody int64) http.Handler {
+// checkMessages checks each message over HTTP before the library reads it. stream answers what asks for
+// progress, and next the rest.
+func checkMessages(next, stream http.Handler, maxBody int64) http.Handler {
 	x := newExact()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -233,6 +234,10 @@ func checkMessages(next http.Handler, maxBody int64) http.Handler {
 			w = &restoringWriter{w, x}
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(m.text)), int64(len(m.text)) // the server closes the one that was read
+		if bytes.Contains(m.text, []byte(`"progressToken"`)) {
+			stream.ServeHTTP(w, r)
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

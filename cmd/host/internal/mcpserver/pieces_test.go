@@ -50,13 +50,19 @@ func (h *heardProgress) list() []*mcp.ProgressNotificationParams {
 // TestProgress_HasThePiecesOfOutputs that a model writes while loop_status waits, for a client that gave a token;
 // otherwise the model isn't asked for any.
 func TestProgress_HasThePiecesOfOutputs(t *testing.T) {
+	for name, connect := range map[string]func(*testing.T, *Server, Profile, core.Caller, ...hearing) *mcp.ClientSession{"stdio": overStdio, "HTTP": overHTTP} {
+		t.Run(name, func(t *testing.T) { progressHasPieces(t, connect) })
+	}
+}
+
+func progressHasPieces(t *testing.T, connect func(*testing.T, *Server, Profile, core.Caller, ...hearing) *mcp.ClientSession) {
 	w := operationtest.NewWithJudge(t, mem.Open())
 	p, err := w.Host.Workers.NewPool(operation.Handlers(w.Host))
 	w.Must(err)
 	w.Must(p.Start(w.Ctx))
 	t.Cleanup(func() { w.Must(p.Stop(context.WithoutCancel(w.Ctx))) })
 	var heard heardProgress
-	session := overStdio(t, newServerOf(t, w), All, core.Operator(operationtest.Agent), heard.hear)
+	session := connect(t, newServerOf(t, w), All, core.Operator(operationtest.Agent), heard.hear)
 	for _, token := range []any{nil, "token"} {
 		workflow := writing
 		if token == nil { // then it ends by itself

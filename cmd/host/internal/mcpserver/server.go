@@ -106,12 +106,16 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// streamable handles the protocol over HTTP, each request on its own. The mounting code
+// streamable handles the protocol over HTTP, each request on its own: a call that asks for progress gets a
+// stream of events, and any other request an answer in JSON, which costs less. The mounting code
 // checks where a request comes from.
 func streamable(server func(*http.Request) *mcp.Server, maxBody int64) http.Handler {
-	return checkMessages(checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
-	}), maxBody), maxBody)
+	answers := func(inJSON bool) http.Handler {
+		return checkTaskNames(mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: inJSON, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
+		}), maxBody)
+	}
+	return checkMessages(answers(true), answers(false), maxBody)
 }
 
 // newServer makes a server of the protocol without any feature; home is added to the instructions.
