@@ -103,12 +103,16 @@ func (a *agent) count(t *testing.T, fn func(int) error) float64 {
 	return float64(a.store.Stats().RoundTrips-before) / calls
 }
 
+// rarely is what round trips that only come now and then may add to the mean, such as of a commit that is sent
+// again: one more of each call adds 1.
+const rarely = 0.3
+
 // A recall looks at its session and at what is new in one round trip, and reads its results in
 // another; what is recorded is committed in one.
 func TestRoundTrips(t *testing.T) {
 	a := newAgent(t, shared.Cluster(t).URL(t))
 	for _, tt := range a.trips() {
-		if n := a.count(t, tt.fn); n > tt.most {
+		if n := a.count(t, tt.fn); n > tt.most+rarely {
 			t.Errorf("%s makes %.2f round trips, not %.1f", tt.name, n, tt.most)
 		}
 	}
@@ -131,7 +135,7 @@ func TestRoundTrips_NewsOfAnotherHost(t *testing.T) {
 		}
 		return err
 	}
-	if n := a.count(t, recall); n > 3+2 { // the second recall has no news
+	if n := a.count(t, recall); n > 3+2+rarely { // the second recall has no news
 		t.Errorf("two recalls of which the first has news make %.2f round trips", n)
 	}
 }
