@@ -61,7 +61,7 @@ const SystemUser = "system"
 
 // The limits of a job's content.
 const (
-	// MaxPayloadBytes is the largest payload, and MaxWorkflowBytes that of a job of the type
+	// MaxPayloadBytes is the largest payload, and MaxWorkflowBytes the largest of a job of the type
 	// [Workflow]: a workflow with the files of its messages, 27 MiB of base64, next to a state of up
 	// to 8 MiB.
 	MaxPayloadBytes  = 8 << 20
